@@ -1,0 +1,259 @@
+//! Files outside vaults: folders that may be vaults, and our own state.
+
+use std::{
+    ffi::OsStr,
+    fmt,
+    os::fd::OwnedFd,
+    path::{Component, Path, PathBuf},
+};
+
+use rustix::fs::{FileType, OFlags};
+
+use super::sys::{self, Errno};
+
+/// An absolute path of the host, cleaned lexically: no `.`, no `..`, no doubled or trailing slash.
+///
+/// It is never part of a vault's own name space; see [`crate::path::VaultPath`] for that.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HostPath(PathBuf);
+
+impl HostPath {
+    /// Cleans an absolute path; none for a relative one.
+    pub fn parse(path: impl AsRef<Path>) -> Option<Self> {
+        let path = path.as_ref();
+        if !path.is_absolute() {
+            return None;
+        }
+        let mut clean = PathBuf::from("/");
+        for component in path.components() {
+            match component {
+                Component::Normal(name) => clean.push(name),
+                Component::ParentDir => {
+                    clean.pop();
+                }
+                Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+            }
+        }
+        Some(Self(clean))
+    }
+
+    /// The path as the standard library has it.
+    pub fn as_path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A path below this one.
+    pub fn join(&self, below: impl AsRef<Path>) -> Self {
+        Self(self.0.join(below))
+    }
+
+    /// The folder that holds it; none for the root.
+    pub fn parent(&self) -> Option<Self> {
+        self.0.parent().map(|parent| Self(parent.to_owned()))
+    }
+
+    /// The last name, lossily; empty for the root.
+    pub fn name(&self) -> String {
+        self.0.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
+
+    /// It is the other path or lies below it, by whole components.
+    pub fn is_within(&self, other: &Self) -> bool {
+        self.0.starts_with(&other.0)
+    }
+
+    /// The part below the other path; none when it does not lie within.
+    pub fn below(&self, other: &Self) -> Option<&Path> {
+        self.0.strip_prefix(&other.0).ok()
+    }
+}
+
+impl fmt::Display for HostPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0.display(), f)
+    }
+}
+
+impl fmt::Debug for HostPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+/// What tells one folder from another while a handle on it is open: device and inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// `st_dev`.
+    pub dev: u64,
+    /// `st_ino`.
+    pub ino: u64,
+}
+
+/// A folder of the host, open.
+#[derive(Debug)]
+pub struct OpenDir {
+    /// The handle, `O_RDONLY|O_DIRECTORY`.
+    pub(crate) handle: OwnedFd,
+    /// Taken from the handle.
+    pub identity: Identity,
+    /// Where the kernel says the handle is.
+    pub canonical: HostPath,
+}
+
+/// Why a folder of the host could not be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DirProblem {
+    /// There is nothing at the path.
+    Missing,
+    /// Something on the path, or its end, is not a folder.
+    NotADirectory,
+    /// It may not be read and searched, or the system failed.
+    Unreadable,
+}
+
+impl OpenDir {
+    /// Opens a folder and takes its identity from the handle.
+    ///
+    /// Reading and searching it must be permitted.
+    pub fn open(path: &HostPath) -> Result<Self, DirProblem> {
+        let handle =
+            sys::open_path(path.0.as_os_str(), OFlags::RDONLY | OFlags::DIRECTORY).map_err(problem)?;
+        let stat = sys::stat(&handle).map_err(problem)?;
+        sys::open(&handle, OsStr::new("."), OFlags::RDONLY | OFlags::DIRECTORY).map_err(problem)?;
+        let canonical =
+            sys::name_of(&handle).ok().and_then(HostPath::parse_os).unwrap_or_else(|| path.clone());
+        Ok(Self { handle, identity: Identity { dev: stat.dev, ino: stat.ino }, canonical })
+    }
+
+    /// The folder holds a folder of that name, itself or through a link.
+    pub fn holds_folder(&self, name: &str) -> bool {
+        sys::open(&self.handle, OsStr::new(name), OFlags::PATH | OFlags::DIRECTORY).is_ok()
+    }
+}
+
+impl HostPath {
+    fn parse_os(path: std::ffi::OsString) -> Option<Self> {
+        Self::parse(PathBuf::from(path))
+    }
+}
+
+const fn problem(errno: Errno) -> DirProblem {
+    match errno {
+        Errno::NOENT => DirProblem::Missing,
+        Errno::NOTDIR => DirProblem::NotADirectory,
+        _ => DirProblem::Unreadable,
+    }
+}
+
+/// What tells one version of a host file from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileStamp {
+    dev: u64,
+    ino: u64,
+    size: u64,
+    mtime: (i64, u32),
+    ctime: (i64, u32),
+}
+
+/// Why a host file could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReadProblem {
+    /// There is nothing at the path.
+    Missing,
+    /// It is not a regular file.
+    NotAFile,
+    /// It is larger than the caller takes.
+    TooLarge,
+    /// The system refuses; the errno's name.
+    Failed(String),
+}
+
+/// The stamp of a host file, following links.
+pub fn stamp(path: &HostPath) -> Result<FileStamp, ReadProblem> {
+    let file = sys::open_path(path.0.as_os_str(), OFlags::RDONLY | OFlags::NONBLOCK).map_err(read_problem)?;
+    regular(&file).map(|stat| stamp_of(&stat))
+}
+
+/// Reads a whole regular file of the host, of at most `cap` bytes, with its stamp.
+pub fn read(path: &HostPath, cap: u64) -> Result<(Vec<u8>, FileStamp), ReadProblem> {
+    let file = sys::open_path(path.0.as_os_str(), OFlags::RDONLY | OFlags::NONBLOCK).map_err(read_problem)?;
+    let stat = regular(&file)?;
+    let mut bytes = Vec::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let count = sys::read(&file, &mut buffer).map_err(read_problem)?;
+        bytes.extend_from_slice(&buffer[..count]);
+        if bytes.len() as u64 > cap {
+            return Err(ReadProblem::TooLarge);
+        }
+        if count == 0 {
+            return Ok((bytes, stamp_of(&stat)));
+        }
+    }
+}
+
+fn regular(file: &OwnedFd) -> Result<sys::Stat, ReadProblem> {
+    let stat = sys::stat(file).map_err(read_problem)?;
+    if stat.kind == FileType::RegularFile { Ok(stat) } else { Err(ReadProblem::NotAFile) }
+}
+
+const fn stamp_of(stat: &sys::Stat) -> FileStamp {
+    FileStamp { dev: stat.dev, ino: stat.ino, size: stat.size, mtime: stat.mtime, ctime: stat.ctime }
+}
+
+fn read_problem(errno: Errno) -> ReadProblem {
+    match errno {
+        Errno::NOENT | Errno::NOTDIR => ReadProblem::Missing,
+        Errno::ISDIR => ReadProblem::NotAFile,
+        other => ReadProblem::Failed(super::errno_name(other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_path_is_cleaned_lexically() {
+        for (given, clean) in [("/a//b/", "/a/b"), ("/a/./b/../c", "/a/c"), ("/..", "/"), ("/", "/")] {
+            assert_eq!(HostPath::parse(given).unwrap().to_string(), clean);
+        }
+        assert_eq!(HostPath::parse("a/b"), None);
+    }
+
+    #[test]
+    fn containment_is_by_whole_components() {
+        let path = |text| HostPath::parse(text).unwrap();
+        assert!(path("/a/b").is_within(&path("/a")));
+        assert!(!path("/ab").is_within(&path("/a")));
+    }
+
+    #[test]
+    fn a_link_and_its_folder_have_one_identity() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = HostPath::parse(scratch.path()).unwrap();
+        std::os::unix::fs::symlink(scratch.path(), scratch.path().join("link")).unwrap();
+        let folder = OpenDir::open(&root).unwrap();
+        let link = OpenDir::open(&root.join("link")).unwrap();
+        assert_eq!(folder.identity, link.identity);
+        assert_eq!(folder.canonical, link.canonical);
+    }
+
+    #[test]
+    fn what_is_no_readable_folder_says_why() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = HostPath::parse(scratch.path()).unwrap();
+        std::fs::write(scratch.path().join("file"), "").unwrap();
+        assert_eq!(OpenDir::open(&root.join("none")).unwrap_err(), DirProblem::Missing);
+        assert_eq!(OpenDir::open(&root.join("file")).unwrap_err(), DirProblem::NotADirectory);
+    }
+
+    #[test]
+    fn a_read_is_bounded() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = HostPath::parse(scratch.path()).unwrap().join("file");
+        std::fs::write(file.as_path(), "12345").unwrap();
+        assert_eq!(read(&file, 5).unwrap().0, b"12345");
+        assert_eq!(read(&file, 4), Err(ReadProblem::TooLarge));
+    }
+}

@@ -1,0 +1,41 @@
+//! Bytes, names and directory handles: how files get into, out of and around a vault.
+//!
+//! This module knows nothing of Markdown, YAML, vault settings or MCP.
+#![expect(clippy::disallowed_methods, reason = "fs/ is where files are touched")]
+
+pub mod host;
+pub mod root;
+pub mod sys;
+
+pub use host::{DirProblem, FileStamp, HostPath, Identity, OpenDir};
+pub use root::Root;
+
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+/// What the write path must know of the operator's settings.
+#[derive(Debug, Clone)]
+pub struct WriteConfig {
+    /// The most bytes one write may publish.
+    pub max_write_bytes: u64,
+    /// The largest file that is hashed.
+    pub max_hash_bytes: u64,
+    /// A create may stage under a name, in a dot-folder, where unnamed files do not exist.
+    pub named_staging: bool,
+    /// Names that differ only in case may stand side by side.
+    pub case_variants: bool,
+    /// Content and name are flushed before a write is reported (`VAULT_DURABILITY=full`).
+    pub durable: bool,
+    /// The longest wait for a lock.
+    pub lock_timeout: Duration,
+    /// The best create and replace tiers that may be used: `(1, 1)` but for tests.
+    pub max_tier: (u8, u8),
+    /// Where what is ours and outlives a process is kept.
+    pub state_dir: HostPath,
+}
+
+/// The symbolic name of an errno, for people.
+pub(crate) fn errno_name(errno: Errno) -> String {
+    format!("{errno:?}")
+}

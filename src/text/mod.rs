@@ -1,0 +1,7 @@
+//! Strings only: hashes, folding, diffs. No file, no clock.
+
+pub mod diff;
+pub mod fold;
+pub mod hash;
+
+pub use hash::{ContentHash, Hasher};

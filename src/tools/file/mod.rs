@@ -1,0 +1,6 @@
+//! Bytes: `*_file`.
+
+use crate::tools::Entry;
+
+/// The family, in listing order.
+pub const TOOLS: &[Entry] = &[];
