@@ -37,6 +37,11 @@ impl HostPath {
         Some(Self(clean))
     }
 
+    /// A path at which nothing can be made.
+    pub fn nowhere() -> Self {
+        Self(PathBuf::from("/proc/nowhere"))
+    }
+
     /// The path as the standard library has it.
     pub fn as_path(&self) -> &Path {
         &self.0

@@ -3,11 +3,23 @@
 //! This module knows nothing of Markdown, YAML, vault settings or MCP.
 #![expect(clippy::disallowed_methods, reason = "fs/ is where files are touched")]
 
+mod caps;
+mod context;
+mod displaced;
 pub mod host;
+mod lock;
+mod publish;
+mod read;
+mod resolve;
 pub mod root;
 pub mod sys;
 
 pub use host::{DirProblem, FileStamp, HostPath, Identity, OpenDir};
+pub use publish::{
+    Admit, Compute, Content, DurableReason, Expect, Guarantee, Incumbent, Ladder, Source, Warning, Written,
+};
+pub use read::{Look, VaultFile};
+pub use resolve::{Lookup, Place};
 pub use root::Root;
 
 use std::time::Duration;
@@ -31,8 +43,27 @@ pub struct WriteConfig {
     pub lock_timeout: Duration,
     /// The best create and replace tiers that may be used: `(1, 1)` but for tests.
     pub max_tier: (u8, u8),
+    /// What dead processes left is swept when a vault is opened; not where the vault is only read.
+    pub sweeps: bool,
     /// Where what is ours and outlives a process is kept.
     pub state_dir: HostPath,
+}
+
+impl Default for WriteConfig {
+    /// The defaults of the settings, without a folder for what outlives a process.
+    fn default() -> Self {
+        Self {
+            max_write_bytes: 26_214_400,
+            max_hash_bytes: 1_073_741_824,
+            named_staging: false,
+            case_variants: false,
+            durable: true,
+            lock_timeout: Duration::from_secs(5),
+            max_tier: (1, 1),
+            sweeps: true,
+            state_dir: HostPath::nowhere(),
+        }
+    }
 }
 
 /// The symbolic name of an errno, for people.

@@ -56,6 +56,8 @@ pub struct FileConfig {
     pub max_tier: (u8, u8),
     /// `WRITE_FILE_SOURCE_PATHS`: absolute directories that existed at start; empty when unset.
     pub source_paths: Vec<HostPath>,
+    /// What dead processes left in a vault is swept when it is opened: not under `OBSIDIAN_READ_ONLY`.
+    pub sweeps: bool,
     /// `$XDG_STATE_HOME/vaultwright`: what is ours and outlives a process.
     pub state_dir: HostPath,
 }
@@ -75,7 +77,8 @@ impl Default for FileConfig {
             lock_timeout_ms: 5_000,
             max_tier: (1, 1),
             source_paths: Vec::new(),
-            state_dir: HostPath::parse("/nonexistent").unwrap_or_else(|| unreachable!()),
+            sweeps: true,
+            state_dir: HostPath::nowhere(),
         }
     }
 }
@@ -91,6 +94,7 @@ impl FileConfig {
             durable: self.durable,
             lock_timeout: Duration::from_millis(self.lock_timeout_ms),
             max_tier: self.max_tier,
+            sweeps: self.sweeps,
             state_dir: self.state_dir.clone(),
         }
     }

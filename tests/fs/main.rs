@@ -1,1 +1,11 @@
+//! The write path against real file systems, processes and signals.
+#![expect(missing_docs, reason = "tests speak by their names")]
+#![expect(clippy::disallowed_methods, reason = "tests are the other programs")]
 
+mod bench_vault;
+mod create;
+mod errors;
+mod metadata;
+mod paths;
+mod replace;
+mod update;

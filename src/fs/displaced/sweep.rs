@@ -1,0 +1,121 @@
+//! Cleaning up after processes that died: their staging folders, and what stands in them.
+
+use std::{
+    ffi::{OsStr, OsString},
+    os::fd::OwnedFd,
+    time::{Duration, SystemTime},
+};
+
+use rustix::{
+    fs::{FileType, OFlags},
+    io::Errno,
+};
+
+use super::{
+    super::{
+        Root,
+        publish::area::{BASE, IN_FOLDER, remove_base_if_bare},
+        sys,
+    },
+    park::{self, Kind},
+};
+
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
+/// On mounts that other hosts share, locks say nothing of a process there: only old leftovers are taken.
+const REMOTE_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Sweeps the staging folder at the vault's root.
+///
+/// A folder whose owner lives is locked and left alone. Each leftover of a dead one is kept in the history as
+/// `recovered`, unless it is empty, and then removed. Trouble is logged and never an error: the next sweep comes by.
+pub(crate) fn sweep_root(root: &Root) {
+    let base = match sys::open(&root.dir.handle, OsStr::new(BASE), FOLDER) {
+        Ok(base) => base,
+        Err(errno) => {
+            if !matches!(errno, Errno::NOENT) {
+                tracing::debug!(?errno, "the staging folder was not swept");
+            }
+            return;
+        }
+    };
+    for name in folders_in(&base, "") {
+        report(sweep(root, &base, &name));
+    }
+    remove_base_if_bare(&root.dir.handle, &base);
+}
+
+/// Sweeps the dot-folders of dead calls inside a note's folder.
+pub(crate) fn sweep_folder(root: &Root, folder: &OwnedFd) {
+    for name in folders_in(folder, IN_FOLDER) {
+        report(sweep(root, folder, &name));
+    }
+}
+
+fn report(swept: Result<(), Errno>) {
+    if let Err(errno) = swept {
+        tracing::debug!(?errno, "a staging folder was not swept");
+    }
+}
+
+fn folders_in(dir: &OwnedFd, prefix: &str) -> Vec<OsString> {
+    names_in(dir, |name, kind| {
+        matches!(kind, FileType::Directory | FileType::Unknown)
+            && name.as_encoded_bytes().starts_with(prefix.as_bytes())
+            && name != OsStr::new(".gitignore")
+    })
+}
+
+fn names_in(dir: &OwnedFd, wanted: impl Fn(&OsStr, FileType) -> bool) -> Vec<OsString> {
+    let mut names = Vec::new();
+    let listed = sys::open(dir, OsStr::new("."), FOLDER).and_then(|fresh| {
+        sys::for_each_name(&fresh, |name, kind| {
+            let name = sys::os_name(name);
+            if wanted(name, kind) {
+                names.push(name.to_owned());
+            }
+        })
+    });
+    if let Err(errno) = listed {
+        tracing::debug!(?errno, "a staging folder could not be listed");
+    }
+    names
+}
+
+/// Sweeps one instance's folder, if its owner is dead: its lock is free and it still has its name.
+fn sweep(root: &Root, holder: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
+    let dir = sys::open(holder, name, FOLDER)?;
+    match sys::try_lock(&dir) {
+        Err(Errno::WOULDBLOCK) => return Ok(()),
+        other => other?,
+    }
+    let stat = sys::stat(&dir)?;
+    if !sys::stat_at(holder, name)?.is(&stat) || is_maybe_alive_elsewhere(root, &stat) {
+        return Ok(());
+    }
+    for leftover in names_in(&dir, |_, _| true) {
+        recover(root, &dir, &leftover)?;
+    }
+    sys::remove_folder(holder, name)
+}
+
+fn is_maybe_alive_elsewhere(root: &Root, stat: &sys::Stat) -> bool {
+    if !root.mounts.get(stat.mount).facts.is_remote() {
+        return false;
+    }
+    let seconds = u64::try_from(stat.mtime.0).unwrap_or(0);
+    let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+    SystemTime::now().duration_since(changed).is_ok_and(|age| age < REMOTE_AGE)
+}
+
+fn recover(root: &Root, dir: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
+    let stat = sys::stat_at(dir, name)?;
+    if stat.kind == FileType::Directory {
+        return Err(Errno::ISDIR);
+    }
+    if stat.kind != FileType::RegularFile || stat.size == 0 {
+        return sys::unlink(dir, name);
+    }
+    let id = park::keep(root, dir, name, None, Kind::Recovered)?;
+    tracing::warn!(id, size = stat.size, "bytes left by a process that died were kept in the history");
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! What a power cut may cost, and how sure a publication is.
+
+use std::os::fd::OwnedFd;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{super::{Root, caps::Persistence, sys}, target::Target};
+
+/// How sure it is that no other writer's bytes were replaced unseen; better ones come later in the order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Guarantee {
+    /// There is an instant in which another writer's bytes can be lost.
+    BestEffort,
+    /// Other writers are found out, but for a window stated in the README.
+    Detecting,
+    /// As if all writers on this machine took turns.
+    Linearizable,
+}
+
+/// Why it is not known that a write survives a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DurableReason {
+    /// `VAULT_DURABILITY=none`.
+    Level,
+    /// The file system lives in memory.
+    VolatileFilesystem,
+    /// The file system is none whose promises are known.
+    FilesystemUnknown,
+    /// A flush failed after the file was published.
+    SyncFailed,
+}
+
+impl DurableReason {
+    /// The name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Level => "level",
+            Self::VolatileFilesystem => "volatile_filesystem",
+            Self::FilesystemUnknown => "filesystem_unknown",
+            Self::SyncFailed => "sync_failed",
+        }
+    }
+}
+
+/// Makes a published file last as the level says.
+///
+/// On btrfs the file is flushed once more: older kernels skipped the flush of a file that had no name yet.
+pub(super) fn after_publishing(root: &Root, target: &Target<'_>, file: &OwnedFd) -> Result<(), DurableReason> {
+    if root.config.durable
+        && target.mount.facts.fs_type == "btrfs"
+        && let Err(errno) = sys::sync_file(file)
+    {
+        tracing::warn!(?errno, "the second flush of a published file failed");
+        return Err(DurableReason::SyncFailed);
+    }
+    sync_folders(root, target)
+}
+
+/// Flushes the folders whose names changed. After the commit: a failure is an answer, never an error.
+fn sync_folders(root: &Root, target: &Target<'_>) -> Result<(), DurableReason> {
+    if !root.config.durable {
+        return Err(DurableReason::Level);
+    }
+    let flushed = target.folders_to_sync().try_for_each(sys::sync_folder);
+    if let Err(errno) = flushed {
+        tracing::warn!(?errno, "a folder could not be flushed after a file was published in it");
+        return Err(DurableReason::SyncFailed);
+    }
+    match target.mount.facts.persistence() {
+        Persistence::Durable => Ok(()),
+        Persistence::Volatile => Err(DurableReason::VolatileFilesystem),
+        Persistence::Unknown => Err(DurableReason::FilesystemUnknown),
+    }
+}
+
+/// What a tier promises, less what a mount that other hosts share can keep.
+pub(super) fn guarantee(tier: Guarantee, target: &Target<'_>) -> Guarantee {
+    if target.mount.facts.is_remote() { tier.min(Guarantee::Detecting) } else { tier }
+}

@@ -1,0 +1,231 @@
+//! Reading: bytes, hash and stat of one look through one handle.
+
+use std::{
+    ops::Range,
+    os::fd::OwnedFd,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    fs::{OFlags, ResolveFlags},
+    io::Errno,
+};
+
+use super::{
+    Place, Root,
+    context::{IoContext, failure},
+    resolve,
+    sys::{self, Stat},
+};
+use crate::{
+    error::{Error, PathError, WriteError},
+    text::{ContentHash, Hasher},
+};
+
+/// How often a file that keeps moving is looked at before the call gives up.
+const LOOKS: usize = 3;
+/// How long another program's write lease is waited for.
+const LEASE_PATIENCE: Duration = Duration::from_millis(100);
+/// Files are streamed in steps of this size.
+const STEP: usize = 1024 * 1024;
+
+/// An open regular file of the vault.
+#[derive(Debug)]
+pub struct VaultFile {
+    pub(super) file: OwnedFd,
+    pub(super) stat: Stat,
+    asked: String,
+}
+
+/// One consistent look at a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    /// The bytes of the window asked for.
+    pub bytes: Vec<u8>,
+    /// Of the whole file; absent when it is larger than the caller hashes.
+    pub hash: Option<ContentHash>,
+    /// Of the whole file.
+    pub size: u64,
+    /// The modification time: seconds and nanoseconds since the epoch.
+    pub modified: (i64, u32),
+}
+
+impl Root {
+    /// Opens the regular file at a place.
+    ///
+    /// A fifo, socket or device is never opened for reading; a file under another program's write lease is waited for
+    /// briefly (`vault_busy`).
+    pub fn open_file(&self, place: &Place) -> Result<VaultFile, Error> {
+        let leaf = place.leaf.ok_or_else(|| resolve::missing_file(place.path(), Vec::new()))?;
+        place.refuse_special(&leaf)?;
+        let file = open_leaf(place)?;
+        let stat = sys::stat(&file).at("stat", place.asked())?;
+        place.refuse_special(&stat)?;
+        Ok(VaultFile { file, stat, asked: place.asked().to_owned() })
+    }
+}
+
+/// Opens the name itself, never a link at it, and without waiting for a fifo's writer.
+fn open_leaf(place: &Place) -> Result<OwnedFd, Error> {
+    let start = Instant::now();
+    loop {
+        match open_once(place) {
+            Ok(file) => return Ok(file),
+            Err(Errno::AGAIN) if start.elapsed() < LEASE_PATIENCE => thread::sleep(Duration::from_millis(2)),
+            Err(Errno::AGAIN) => {
+                let waited_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+                return Err(WriteError::VaultBusy { path: place.asked().to_owned(), waited_ms }.into());
+            }
+            Err(Errno::NOENT) => return Err(resolve::missing_file(place.path(), Vec::new())),
+            Err(errno) => return Err(failure(errno, "open", place.asked())),
+        }
+    }
+}
+
+pub(super) fn open_once(place: &Place) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    match sys::open_beneath(resolve::handle(place), place.name(), flags, ResolveFlags::NO_SYMLINKS) {
+        Err(Errno::NOSYS | Errno::PERM) => sys::open(resolve::handle(place), place.name(), flags),
+        other => other,
+    }
+}
+
+impl VaultFile {
+    /// The size when it was opened.
+    pub const fn size(&self) -> u64 {
+        self.stat.size
+    }
+
+    /// Looks at the file once: the bytes of the window and the hash of the whole, both of one state.
+    ///
+    /// A window past the end is cut there. No hash is taken of a file over `hash_cap` bytes; only the window is read
+    /// then. `file_changing` when three looks in a row saw the file move.
+    pub fn look(&self, window: Range<u64>, hash_cap: u64) -> Result<Look, Error> {
+        for _ in 0..LOOKS {
+            let before = sys::stat(&self.file).at("stat", &self.asked)?;
+            let (bytes, hash) = self.scan(&before, &window, hash_cap)?;
+            let after = sys::stat(&self.file).at("stat", &self.asked)?;
+            if before.unmoved(&after) {
+                return Ok(Look { bytes, hash, size: after.size, modified: after.mtime });
+            }
+        }
+        Err(PathError::FileChanging { path: self.asked.clone() }.into())
+    }
+
+    /// The whole file and its hash.
+    pub fn whole(&self, hash_cap: u64) -> Result<Look, Error> {
+        self.look(0..u64::MAX, hash_cap)
+    }
+
+    /// The hash alone.
+    pub fn hash(&self, hash_cap: u64) -> Result<Look, Error> {
+        self.look(0..0, hash_cap)
+    }
+
+    fn scan(
+        &self,
+        stat: &Stat,
+        window: &Range<u64>,
+        hash_cap: u64,
+    ) -> Result<(Vec<u8>, Option<ContentHash>), Error> {
+        let hashed = stat.size <= hash_cap;
+        let (from, to) = if hashed { (0, u64::MAX) } else { (window.start, window.end) };
+        let mut bytes = Vec::new();
+        let mut hasher = Hasher::default();
+        stream(&self.file, from, to, stat.size, |offset, step| {
+            if hashed {
+                hasher.update(step);
+            }
+            bytes.extend_from_slice(overlap(offset, step, window));
+        })
+        .at("read", &self.asked)?;
+        Ok((bytes, hashed.then(|| hasher.finish())))
+    }
+}
+
+/// The part of a step that lies in the window.
+fn overlap<'a>(offset: u64, step: &'a [u8], window: &Range<u64>) -> &'a [u8] {
+    let place = |at: u64| usize::try_from(at.saturating_sub(offset)).unwrap_or(usize::MAX).min(step.len());
+    let (start, end) = (place(window.start), place(window.end));
+    if start < end { &step[start..end] } else { &[] }
+}
+
+/// Hands the bytes from `from` to `to`, or to the end, to `each` in steps.
+fn stream(
+    file: &OwnedFd,
+    from: u64,
+    to: u64,
+    size: u64,
+    mut each: impl FnMut(u64, &[u8]),
+) -> Result<(), Errno> {
+    let wanted = to.min(size.max(from).saturating_add(1)).saturating_sub(from);
+    let mut buffer = vec![0; usize::try_from(wanted).map_or(STEP, |wanted| wanted.min(STEP))];
+    let mut offset = from;
+    while offset < to && !buffer.is_empty() {
+        let room = usize::try_from(to - offset).unwrap_or(usize::MAX).min(buffer.len());
+        let count = sys::read_at(file, &mut buffer[..room], offset)?;
+        if count == 0 {
+            break;
+        }
+        each(offset, &buffer[..count]);
+        offset += count as u64;
+        if offset >= size && count < room {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The hash of all bytes of an open file, as they are now.
+pub(super) fn hash_of(file: &OwnedFd, size: u64) -> Result<ContentHash, Errno> {
+    let mut hasher = Hasher::default();
+    stream(file, 0, u64::MAX, size, |_, step| hasher.update(step))?;
+    Ok(hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        fs::{Lookup, root::scratch},
+        path::VaultPath,
+    };
+
+    fn look(bytes: &[u8], window: Range<u64>, cap: u64) -> Look {
+        let (folder, root) = scratch();
+        std::fs::write(folder.path().join("a.bin"), bytes).unwrap();
+        let place = root.place(&VaultPath::parse("a.bin").unwrap(), Lookup::Read).unwrap();
+        root.open_file(&place).unwrap().look(window, cap).unwrap()
+    }
+
+    #[test]
+    fn a_window_comes_with_the_hash_of_the_whole() {
+        let found = look(b"hello\n", 1..3, 100);
+        assert_eq!(found.bytes, b"el");
+        assert_eq!(found.hash, Some(ContentHash::of(b"hello\n")));
+        assert_eq!(found.size, 6);
+    }
+
+    #[test]
+    fn windows_of_a_file_of_several_steps_join_to_the_whole() {
+        let bytes: Vec<u8> = (0..3 * STEP + 17).map(|n| u8::try_from(n % 251).unwrap()).collect();
+        let middle = STEP as u64 - 5;
+        let first = look(&bytes, 0..middle, u64::MAX);
+        let rest = look(&bytes, middle..u64::MAX, u64::MAX);
+        assert_eq!([first.bytes, rest.bytes].concat(), bytes);
+        assert_eq!(first.hash, Some(ContentHash::of(&bytes)));
+    }
+
+    #[test]
+    fn over_the_cap_only_the_window_is_read_and_no_hash_is_given() {
+        let found = look(b"hello\n", 2..4, 5);
+        assert_eq!((found.bytes.as_slice(), found.hash), (&b"ll"[..], None));
+    }
+
+    #[test]
+    fn an_empty_file_and_a_window_past_the_end_are_empty() {
+        assert_eq!(look(b"", 0..u64::MAX, 9).hash, Some(ContentHash::of(b"")));
+        assert_eq!(look(b"abc", 9..12, 9).bytes, b"");
+    }
+}

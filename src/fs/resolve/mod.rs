@@ -1,0 +1,382 @@
+//! From a path to handles: which folder, which name on disk, what lies there.
+//!
+//! Nothing is opened by a string that was checked before: each step goes through a handle on the folder it stands in,
+//! beneath the vault's root. No name outside the vault is ever reached, whatever is renamed or linked meanwhile.
+
+mod folder;
+mod names;
+mod walk;
+
+use std::{
+    ffi::{OsStr, OsString},
+    os::fd::OwnedFd,
+    time::{Duration, SystemTime},
+};
+
+use rustix::{fs::FileType, io::Errno};
+
+use self::folder::{Folder, Missed};
+use super::{
+    Root,
+    context::{IoContext, failure},
+    sys::{self, Stat},
+};
+use crate::{
+    error::{Error, FileKind, LinkProblem, PathError, WriteError},
+    path::VaultPath,
+    text::fold,
+};
+
+/// What a path is looked up for; decides what a name that differs only in case means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lookup {
+    /// Reading: a single case twin is the file, and is disclosed; a link that stays inside is followed.
+    Read,
+    /// Creating or replacing: a case twin is in the way.
+    Create,
+    /// Editing or deleting: a case twin is another file.
+    Edit,
+}
+
+/// Where a path leads: an open folder, the name in it, and what lies at the name.
+#[derive(Debug)]
+pub struct Place {
+    pub(super) folder: Folder,
+    /// Folders that are to be made below `folder`, outermost first.
+    pub(super) missing: Vec<String>,
+    /// The name as it is on disk, or as it will be made (NFC).
+    pub(super) name: String,
+    pub(super) leaf: Option<Stat>,
+    /// The folder as it was before the names in it were looked through; none when they were not, or when its times
+    /// are too fresh to tell a later change.
+    pub(super) listed: Option<Stat>,
+    path: VaultPath,
+    pub(super) requested: VaultPath,
+}
+
+impl Place {
+    /// The path as it stands on disk, or will.
+    pub const fn path(&self) -> &VaultPath {
+        &self.path
+    }
+
+    /// The path as the caller sent it, when the disk spells it otherwise.
+    pub fn requested(&self) -> Option<&VaultPath> {
+        (self.path != self.requested).then_some(&self.requested)
+    }
+
+    /// The path behind every link on the way; policy is judged on it again.
+    pub fn canonical(&self) -> VaultPath {
+        let folder = self.missing.iter().fold(self.folder.canonical.clone(), |folder, name| {
+            VaultPath::found(&folder, name).as_str().to_owned()
+        });
+        VaultPath::found(&folder, &self.name)
+    }
+
+    /// Something lies at the name.
+    pub const fn exists(&self) -> bool {
+        self.leaf.is_some()
+    }
+
+    /// The folders that a write would make, as paths, outermost first.
+    pub fn folders_to_make(&self) -> Vec<String> {
+        let mut path = self.folder.spelled.clone();
+        self.missing
+            .iter()
+            .map(|name| {
+                path = VaultPath::found(&path, name).as_str().to_owned();
+                path.clone()
+            })
+            .collect()
+    }
+
+    /// The folder has no name any more.
+    pub(super) fn is_removed(&self) -> bool {
+        sys::stat(&self.folder.dir).is_ok_and(|stat| stat.nlink == 0)
+    }
+
+    pub(super) fn name(&self) -> &OsStr {
+        OsStr::new(&self.name)
+    }
+
+    /// The caller's spelling, for errors.
+    pub(super) fn asked(&self) -> &str {
+        self.requested.as_str()
+    }
+}
+
+/// A name on disk, what lies there, and the settled stat of a folder whose names were looked through.
+type Named = (String, Option<Stat>, Option<Stat>);
+
+impl Root {
+    /// Looks a path up on disk: each folder on the way and the name, exactly first, then by NFC, then by case as
+    /// `lookup` says.
+    ///
+    /// Nothing is made. A missing file is no error for [`Lookup::Create`]; missing folders are then noted.
+    pub fn place(&self, path: &VaultPath, lookup: Lookup) -> Result<Place, Error> {
+        let (folder, missing) = self.find_folder(path, lookup)?;
+        if !missing.is_empty() {
+            return absent_place(path, folder, &missing);
+        }
+        let (name, leaf, listed) = self.find_name(path, &folder, lookup)?;
+        let found = VaultPath::found(&folder.spelled, &name);
+        let place = Place { folder, missing, name, leaf, listed, path: found, requested: path.clone() };
+        place.refuse_hidden()?;
+        if lookup == Lookup::Read { self.follow(place) } else { Ok(place) }
+    }
+
+    /// The deepest folder that exists on the way, and the names below it that do not.
+    fn find_folder(&self, path: &VaultPath, lookup: Lookup) -> Result<(Folder, Vec<String>), Error> {
+        match self.open_folder(path.parent()) {
+            Ok(folder) => Ok((folder, Vec::new())),
+            Err(Missed::Absent) => self.find_folder_by_name(path, lookup),
+            Err(missed) => Err(self.missed(missed, path)),
+        }
+    }
+
+    fn find_folder_by_name(&self, path: &VaultPath, lookup: Lookup) -> Result<(Folder, Vec<String>), Error> {
+        let names: Vec<&str> = path.folders().collect();
+        let mut folder = self.open_folder("").map_err(|missed| self.missed(missed, path))?;
+        for (depth, name) in names.iter().enumerate() {
+            let Some(found) = self.name_in(&folder, name, path, lookup)? else {
+                if lookup != Lookup::Create {
+                    return Err(missing_file(path, Vec::new()));
+                }
+                return Ok((folder, names[depth..].iter().map(|name| (*name).to_owned()).collect()));
+            };
+            let below = VaultPath::found(&folder.spelled, &found);
+            folder = self.open_folder(below.as_str()).map_err(|missed| self.missed(missed, path))?;
+        }
+        Ok((folder, Vec::new()))
+    }
+
+    /// The name on disk of a folder on the way.
+    fn name_in(
+        &self,
+        folder: &Folder,
+        name: &str,
+        path: &VaultPath,
+        lookup: Lookup,
+    ) -> Result<Option<String>, Error> {
+        match sys::stat_at(&folder.dir, OsStr::new(name)) {
+            Ok(_) => return Ok(Some(name.to_owned())),
+            Err(Errno::NOENT) => {}
+            Err(errno) => return Err(failure(errno, "look up", path.as_str())),
+        }
+        let twins = names::twins(&folder.dir, name).at("list", path.as_str())?;
+        self.choose(twins, folder, path, lookup)
+    }
+
+    /// Of the names that fit without being equal: the one that is meant, or why none is.
+    fn choose(
+        &self,
+        twins: names::Twins,
+        folder: &Folder,
+        path: &VaultPath,
+        lookup: Lookup,
+    ) -> Result<Option<String>, Error> {
+        let full = |name: &String| VaultPath::found(&folder.spelled, name).as_str().to_owned();
+        let several = |names: &[String]| PathError::AmbiguousPath {
+            path: path.as_str().to_owned(),
+            candidates: names.iter().map(full).collect(),
+        };
+        match (twins.by_nfc.as_slice(), twins.by_case.as_slice()) {
+            ([one], _) => Ok(Some(one.clone())),
+            ([_, _, ..], _) => Err(several(&twins.by_nfc).into()),
+            ([], []) => Ok(None),
+            ([], [one]) if lookup == Lookup::Read => Ok(Some(one.clone())),
+            ([], many) if lookup == Lookup::Read => Err(several(many).into()),
+            ([], many) if lookup == Lookup::Edit => Err(missing_file(path, many.iter().map(full).collect())),
+            ([], many) => self.refuse_variant(path, many, full),
+        }
+    }
+
+    fn refuse_variant(
+        &self,
+        path: &VaultPath,
+        twins: &[String],
+        full: impl Fn(&String) -> String,
+    ) -> Result<Option<String>, Error> {
+        if self.config.case_variants {
+            return Ok(None);
+        }
+        let existing_path = if let [one] = twins { Some(full(one)) } else { None };
+        Err(PathError::CaseVariantExists { path: path.as_str().to_owned(), existing_path }.into())
+    }
+
+    /// The name on disk, what lies there, and the folder's stat from before its names were looked through.
+    fn find_name(&self, path: &VaultPath, folder: &Folder, lookup: Lookup) -> Result<Named, Error> {
+        match sys::stat_at(&folder.dir, OsStr::new(path.name())) {
+            Ok(leaf) => return Ok((path.name().to_owned(), Some(leaf), None)),
+            Err(Errno::NOENT) => {}
+            Err(errno) => return Err(failure(errno, "look up", path.as_str())),
+        }
+        let listed = if lookup == Lookup::Create { settled(&folder.dir) } else { None };
+        let twins = names::twins(&folder.dir, path.name()).at("list", path.as_str())?;
+        match self.choose(twins, folder, path, lookup)? {
+            Some(name) => {
+                let leaf = sys::stat_at(&folder.dir, OsStr::new(&name)).at("look up", path.as_str())?;
+                Ok((name, Some(leaf), None))
+            }
+            None if lookup == Lookup::Create => Ok((fold::nfc(path.name()).into_owned(), None, listed)),
+            None => Err(missing_file(path, Vec::new())),
+        }
+    }
+
+    /// Refuses a place whose name has come to have a twin.
+    pub(super) fn refuse_twins(&self, dir: &OwnedFd, place: &Place) -> Result<(), Error> {
+        let twins = names::twins(dir, &place.name).at("list", place.asked())?;
+        let parent = place.path.parent();
+        let full = |name: &String| VaultPath::found(parent, name).as_str().to_owned();
+        match (twins.by_nfc.first(), twins.by_case.as_slice()) {
+            (Some(same), _) => Err(WriteError::FileExists {
+                path: place.asked().to_owned(),
+                existing_path: full(same),
+                current_hash: None,
+                size_in_bytes: sys::stat_at(dir, OsStr::new(same)).map_or(0, |stat| stat.size),
+            }
+            .into()),
+            (None, []) => Ok(()),
+            (None, many) => self.refuse_variant(&place.requested, many, full).map(drop),
+        }
+    }
+
+    /// A final link that is read leads to its target, as long as that lies in the vault.
+    fn follow(&self, place: Place) -> Result<Place, Error> {
+        if place.leaf.is_none_or(|leaf| leaf.kind != FileType::Symlink) {
+            return Ok(place);
+        }
+        let (folder, name) = self
+            .walk_to_file(&place.folder.canonical, &place.name)
+            .map_err(|missed| self.missed(missed, &place.requested))?;
+        let leaf = match sys::stat_at(&folder.dir, &name) {
+            Ok(leaf) => leaf,
+            Err(Errno::NOENT) => return Err(missing_file(&place.requested, Vec::new())),
+            Err(errno) => return Err(failure(errno, "look up", place.asked())),
+        };
+        let name = name.to_string_lossy().into_owned();
+        let followed = Place { folder, name, leaf: Some(leaf), ..place };
+        followed.refuse_hidden()?;
+        Ok(followed)
+    }
+
+    /// The reason for a folder that could not be opened.
+    fn missed(&self, missed: Missed, path: &VaultPath) -> Error {
+        let asked = path.as_str().to_owned();
+        match missed {
+            Missed::Absent => missing_file(path, Vec::new()),
+            Missed::NotADirectory => {
+                PathError::NotADirectory { path: asked, existing_path: self.file_on_the_way(path) }.into()
+            }
+            Missed::Escapes => {
+                PathError::SymlinkEscapes { path: asked, problem: LinkProblem::Outside }.into()
+            }
+            Missed::Loops => PathError::SymlinkEscapes { path: asked, problem: LinkProblem::Loop }.into(),
+            Missed::Moved => WriteError::ParentMoved { path: asked, published: false }.into(),
+            Missed::Failed(errno) => failure(errno, "open folder", &asked),
+        }
+    }
+
+    /// The first thing on the way that is not a folder.
+    fn file_on_the_way(&self, path: &VaultPath) -> String {
+        let mut way = String::new();
+        for name in path.folders() {
+            way = VaultPath::found(&way, name).as_str().to_owned();
+            if matches!(self.open_folder(&way), Err(Missed::NotADirectory)) {
+                break;
+            }
+        }
+        way
+    }
+}
+
+/// The place of a file in folders that are yet to be made; new names are made in NFC.
+fn absent_place(path: &VaultPath, folder: Folder, missing: &[String]) -> Result<Place, Error> {
+    let missing: Vec<_> = missing.iter().map(|name| fold::nfc(name).into_owned()).collect();
+    let name = fold::nfc(path.name()).into_owned();
+    let parent = missing.iter().fold(folder.spelled.clone(), |parent, name| {
+        VaultPath::found(&parent, name).as_str().to_owned()
+    });
+    let found = VaultPath::found(&parent, &name);
+    let place =
+        Place { folder, missing, name, leaf: None, listed: None, path: found, requested: path.clone() };
+    place.refuse_hidden()?;
+    Ok(place)
+}
+
+/// A folder's times that are this close to now cannot tell a change that comes next.
+const RACY: Duration = Duration::from_millis(10);
+
+/// The folder's stat, when its times are old enough to tell a later change by.
+fn settled(dir: &OwnedFd) -> Option<Stat> {
+    let stat = sys::stat(dir).ok()?;
+    let (seconds, nanos) = stat.ctime.max(stat.mtime);
+    let changed = SystemTime::UNIX_EPOCH + Duration::new(u64::try_from(seconds).ok()?, nanos);
+    SystemTime::now().duration_since(changed).is_ok_and(|age| age > RACY).then_some(stat)
+}
+
+pub(super) fn missing_file(path: &VaultPath, suggestions: Vec<String>) -> Error {
+    PathError::FileMissing { path: path.as_str().to_owned(), suggestions }.into()
+}
+
+impl Place {
+    /// The hidden rule, on the path behind every link.
+    fn refuse_hidden(&self) -> Result<(), Error> {
+        if self.canonical().as_str().split('/').any(|name| name.starts_with('.')) {
+            return Err(PathError::HiddenPath { path: self.requested.as_str().to_owned() }.into());
+        }
+        Ok(())
+    }
+
+    /// What lies at the name is a regular file, or nothing does; anything else is refused with its reason.
+    pub(super) fn refuse_special(&self, leaf: &Stat) -> Result<(), Error> {
+        let path = self.asked().to_owned();
+        let problem = match leaf.kind {
+            FileType::RegularFile => return Ok(()),
+            FileType::Symlink => return Err(self.link_refusal()),
+            FileType::Directory => return Err(PathError::PathIsDirectory { path }.into()),
+            FileType::Fifo => FileKind::Fifo,
+            FileType::Socket => FileKind::Socket,
+            _ => FileKind::Device,
+        };
+        Err(PathError::NotAFile { path, problem }.into())
+    }
+
+    fn link_refusal(&self) -> Error {
+        let target = sys::read_link(&self.folder.dir, self.name()).ok().map(|target| self.describe(&target));
+        PathError::SymlinkRefused { path: self.asked().to_owned(), target }.into()
+    }
+
+    /// Where a link at the name points: relative to the vault, or that it does not stay inside.
+    fn describe(&self, target: &OsString) -> String {
+        let outside = || "outside the vault".to_owned();
+        let Some(target) = target.to_str() else { return outside() };
+        let base = self.folder.canonical.as_str();
+        let target = match self.folder.in_vault(target) {
+            Some(inside) => inside,
+            None if target.starts_with('/') => return outside(),
+            None => format!("{base}/{target}"),
+        };
+        lexical(&target).unwrap_or_else(outside)
+    }
+}
+
+/// A relative path with its dot segments worked in; none when they lead above its start.
+fn lexical(path: &str) -> Option<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop()?;
+            }
+            name => names.push(name),
+        }
+    }
+    Some(names.join("/"))
+}
+
+/// An open folder of its own description, so that its flock is the call's own.
+pub(super) fn handle(place: &Place) -> &OwnedFd {
+    &place.folder.dir
+}

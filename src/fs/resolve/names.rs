@@ -1,0 +1,56 @@
+//! Names in a folder that fit one that is not there.
+
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+
+use super::super::sys;
+use crate::text::fold::Folded;
+
+/// The names on disk that a person would take for the one asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in crate::fs) struct Twins {
+    /// Equal in NFC.
+    pub(in crate::fs) by_nfc: Vec<String>,
+    /// Equal in NFC and full case folding, and not in `by_nfc`.
+    pub(in crate::fs) by_case: Vec<String>,
+}
+
+/// Looks through a folder once for twins of a name; the name itself is none.
+///
+/// Names that are not UTF-8 are no twins of one that is.
+pub(in crate::fs) fn twins(dir: &OwnedFd, name: &str) -> Result<Twins, Errno> {
+    let wanted = Folded::new(name);
+    let mut twins = Twins::default();
+    let fresh = sys::open(dir, ".".as_ref(), rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY)?;
+    sys::for_each_name(&fresh, |found, _| {
+        let Ok(found) = found.to_str() else { return };
+        if found == name || !wanted.matches(found) {
+            return;
+        }
+        let list = if wanted.matches_nfc(found) { &mut twins.by_nfc } else { &mut twins.by_case };
+        list.push(found.to_owned());
+    })?;
+    twins.by_nfc.sort();
+    twins.by_case.sort();
+    Ok(twins)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::OFlags;
+
+    use super::*;
+
+    #[test]
+    fn twins_are_told_apart_by_how_they_differ() {
+        let scratch = tempfile::tempdir().unwrap();
+        for name in ["cafe\u{301}.md", "CAFÉ.md", "café.md", "other.md"] {
+            std::fs::write(scratch.path().join(name), "").unwrap();
+        }
+        let dir = sys::open_path(scratch.path().as_os_str(), OFlags::RDONLY | OFlags::DIRECTORY).unwrap();
+        let twins = twins(&dir, "café.md").unwrap();
+        assert_eq!(twins.by_nfc, ["cafe\u{301}.md"]);
+        assert_eq!(twins.by_case, ["CAFÉ.md"]);
+    }
+}
