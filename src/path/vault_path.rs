@@ -81,7 +81,7 @@ impl VaultPath {
     }
 }
 
-fn is_absolute(slashed: &str) -> bool {
+pub(super) fn is_absolute(slashed: &str) -> bool {
     let drive = matches!(slashed.as_bytes(), [letter, b':', b'/', ..] | [letter, b':'] if letter.is_ascii_alphabetic());
     slashed.starts_with('/') || drive
 }
