@@ -1,7 +1,20 @@
-//! Settings: validated once at start, never read again.
+//! Settings: read and validated once at start, never again.
+
+mod environment;
+mod serve;
+mod settings;
+mod value;
+mod vault;
+mod write;
+
+pub use environment::Environment;
+pub use serve::{ServeArgs, ToolNameStyle};
+pub use settings::{Setting, settings};
+pub use vault::VaultArgs;
+pub use write::WriteArgs;
 
 use crate::{
-    path::PathPolicy,
+    path::{PathPolicy, policy::ListError},
     vault::{FileConfig, VaultConfig},
 };
 
@@ -20,22 +33,25 @@ pub struct Config {
     pub log_level: String,
 }
 
-/// The spelling in which dotted seed names are listed; a call is accepted in either.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ToolNameStyle {
-    /// `vault_select`.
-    #[default]
-    Underscore,
-    /// `vault.select`.
-    Dotted,
+/// Every setting as a flag and an environment variable, unvalidated.
+///
+/// The values are raw text, so that an empty variable or an unfilled `${...}` counts as unset, and so that a wrong
+/// one is refused by [`Config::load`], which names the variable and the flag.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Args {
+    /// Vaults and paths.
+    #[command(flatten)]
+    pub vaults: VaultArgs,
+    /// Reads and writes.
+    #[command(flatten)]
+    pub files: WriteArgs,
+    /// The server.
+    #[command(flatten)]
+    pub serve: ServeArgs,
 }
 
-/// Every setting as a flag and an environment variable, unvalidated.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub struct Args {}
-
 /// A setting that no server can start with.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{setting}: {message}")]
 pub struct ConfigError {
     /// The variable, with its flag.
@@ -44,10 +60,64 @@ pub struct ConfigError {
     pub message: String,
 }
 
+impl Args {
+    /// Takes an id or a name out of `--vault`, where the command is any but `serve`.
+    ///
+    /// A value with `/`, or `.`, is a path and stays: it becomes the default vault. After a taken id or name the
+    /// default is that of the environment again, and the vault is looked up by id, then by name. `serve` does not
+    /// call this: there the flag is a path.
+    pub fn take_vault_selector(&mut self) -> Option<String> {
+        self.vaults.vault.take_if(|value| value::given(value).is_some_and(|given| !is_path(given)))
+    }
+}
+
+fn is_path(vault: &str) -> bool {
+    vault == "." || vault.contains('/')
+}
+
+impl Config {
+    /// Validates the arguments; the first setting that is wrong is the error.
+    ///
+    /// No file is read; that the source folders exist is looked up.
+    pub fn load(args: &Args, environment: &Environment) -> Result<Self, ConfigError> {
+        args.serve.check_transport()?;
+        Ok(Self {
+            vaults: args.vaults.vaults(environment)?,
+            files: args.files.files(environment)?,
+            policy: args.vaults.policy()?,
+            tool_names: args.serve.tool_names()?,
+            log_level: args.serve.log_level()?,
+        })
+    }
+
+    /// What the log says at start, at `warn`: each path list in force, and what the operator may not have meant.
+    pub fn notices(&self) -> Vec<String> {
+        let lists = self.policy.lists().map(|(name, entries)| format!("{name}: {}", entries.join(", ")));
+        let doubts = self.policy.warnings().into_iter().map(|(name, message)| format!("{name}: {message}"));
+        let vaults = self.vaults.warnings.iter().map(|(name, message)| format!("{name}: {message}"));
+        lists.chain(doubts).chain(vaults).collect()
+    }
+}
+
 impl TryFrom<Args> for Config {
     type Error = ConfigError;
 
-    fn try_from(_args: Args) -> Result<Self, ConfigError> {
-        Err(ConfigError { setting: "OBSIDIAN_VAULT_PATH".into(), message: "not read yet".into() })
+    fn try_from(args: Args) -> Result<Self, ConfigError> {
+        Self::load(&args, &Environment::of_process())
     }
 }
+
+impl ConfigError {
+    fn of(variable: &str, message: impl Into<String>) -> Self {
+        Self { setting: format!("{variable} (--{})", settings::flag(variable)), message: message.into() }
+    }
+}
+
+impl From<ListError> for ConfigError {
+    fn from(error: ListError) -> Self {
+        Self::of(error.variable, error.message)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -47,13 +47,17 @@ impl PathList {
     /// The entries of both lists.
     pub(super) fn union(one: Option<&Self>, other: Option<&Self>) -> Self {
         let mut union = Self::default();
-        one.into_iter().chain(other).flat_map(|list| &list.0).for_each(|entry| union.push(entry.clone()));
+        for entry in one.into_iter().chain(other).flat_map(|list| &list.0) {
+            union.push(entry.clone());
+        }
         union
     }
 
     /// Adds folders that are known to be clean.
     pub(super) fn add(&mut self, folders: &[String]) {
-        folders.iter().for_each(|folder| self.push(Entry::of(cleaned(folder))));
+        for folder in folders {
+            self.push(Entry::of(cleaned(folder)));
+        }
     }
 
     /// The entries as the operator spelt them.
