@@ -1,1 +1,3 @@
+//! Behaviour through the public surface.
 
+mod readme;
