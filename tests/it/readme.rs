@@ -1,6 +1,6 @@
 //! The README says what the code says: its three tables are rendered from it.
 
-use std::{collections::HashMap, fmt::Write, path::Path};
+use std::{collections::HashMap, io, path::Path};
 
 use vaultwright::{
     config::{self, Setting},
@@ -9,7 +9,7 @@ use vaultwright::{
 };
 
 const README: &str = include_str!("../../README.md");
-/// `reason`, code, retryable: what no schema tells. `tests/it/errors.rs` holds the same rows against raised errors.
+/// `reason`, code, retryable: what the schemas of the errors do not tell.
 const REASONS: &str = include_str!("reasons.tsv");
 
 /// Variables that are named in the README and are no settings of ours, or belong to the tests.
@@ -25,9 +25,10 @@ const FOREIGN_VARIABLES: &[&str] = &[
 fn readme_is_fresh() {
     let fresh = [("tools", tools_table()), ("settings", settings_table()), ("errors", errors_table())]
         .into_iter()
-        .fold(README.to_owned(), |readme, (name, table)| replaced(&readme, name, &table));
+        .try_fold(README.to_owned(), |readme, (name, table)| replaced(&readme, name, &table))
+        .expect("the README has both marks of each table");
     if blessed() {
-        write_readme(&fresh);
+        write_readme(&fresh).unwrap();
     } else {
         assert!(fresh == README, "the README's tables are stale; `BLESS=1 cargo it readme` rewrites them");
     }
@@ -76,12 +77,9 @@ fn errors_table() -> String {
 }
 
 fn table<const N: usize>(heads: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
-    let mut table = format!("| {} |\n|{}\n", heads.join(" | "), " --- |".repeat(N));
-    for row in rows {
-        let cells = row.map(|cell| cell.replace('|', "\\|"));
-        writeln!(table, "| {} |", cells.join(" | ")).unwrap();
-    }
-    table
+    let head = format!("| {} |\n|{}\n", heads.join(" | "), " --- |".repeat(N));
+    let rows = rows.map(|row| format!("| {} |\n", row.map(|cell| cell.replace('|', "\\|")).join(" | ")));
+    head + &rows.collect::<String>()
 }
 
 fn code(text: &str) -> String {
@@ -100,12 +98,12 @@ const fn access(access: Access) -> &'static str {
     }
 }
 
-/// The text with the part between the two marks of that name exchanged.
-fn replaced(readme: &str, name: &str, table: &str) -> String {
+/// The text with the part between the two marks of that name exchanged; none where a mark is missing.
+fn replaced(readme: &str, name: &str, table: &str) -> Option<String> {
     let (open, close) = (format!("<!-- {name} -->"), format!("<!-- /{name} -->"));
-    let (before, rest) = readme.split_once(&open).expect(&open);
-    let (_, after) = rest.split_once(&close).expect(&close);
-    format!("{before}{open}\n{table}{close}{after}")
+    let (before, rest) = readme.split_once(&open)?;
+    let (_, after) = rest.split_once(&close)?;
+    Some(format!("{before}{open}\n{table}{close}{after}"))
 }
 
 /// The words between backticks that look like a variable.
@@ -123,6 +121,6 @@ fn blessed() -> bool {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the README is no vault file")]
-fn write_readme(text: &str) {
-    std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"), text).unwrap();
+fn write_readme(text: &str) -> io::Result<()> {
+    std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"), text)
 }
