@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::fs::HostPath;
+use crate::fs::host::HostPath;
 
 /// The environment and the start directory, taken once.
 ///

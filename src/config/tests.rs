@@ -1,7 +1,7 @@
 use clap::{Args as _, Command, FromArgMatches, builder::Resettable};
 
 use super::*;
-use crate::fs::HostPath;
+use crate::fs::host::HostPath;
 
 /// The arguments of a command line, whatever the environment of the test is.
 fn args(line: &str) -> Args {

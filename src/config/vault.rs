@@ -2,7 +2,7 @@
 
 use super::{ConfigError, Environment, value::Given};
 use crate::{
-    fs::HostPath,
+    fs::host::HostPath,
     path::{
         PathPolicy,
         policy::{DENY_PATHS, READ_PATHS, WRITE_PATHS},

@@ -2,7 +2,7 @@
 
 use super::{ConfigError, Environment, value::Given};
 use crate::{
-    fs::{HostPath, OpenDir},
+    fs::host::{HostPath, OpenDir},
     vault::FileConfig,
 };
 
