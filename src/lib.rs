@@ -10,6 +10,8 @@
 //! - rmcp is named only in `mcp`, `transport` and `cli::peer`.
 //! - No absolute host path stands in an error, other than one the caller named.
 
+#![cfg_attr(test, expect(clippy::disallowed_methods, reason = "tests set the scene with files"))]
+
 pub mod cancel;
 pub mod cli;
 pub mod config;

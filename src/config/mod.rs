@@ -81,10 +81,13 @@ impl Config {
     /// No file is read; that the source folders exist is looked up.
     pub fn load(args: &Args, environment: &Environment) -> Result<Self, ConfigError> {
         args.serve.check_transport()?;
+        let policy = args.vaults.policy()?;
+        let mut files = args.files.files(environment)?;
+        files.sweeps = !policy.is_read_only();
         Ok(Self {
             vaults: args.vaults.vaults(environment)?,
-            files: args.files.files(environment)?,
-            policy: args.vaults.policy()?,
+            files,
+            policy,
             tool_names: args.serve.tool_names()?,
             log_level: args.serve.log_level()?,
         })

@@ -106,6 +106,7 @@ impl WriteArgs {
                 .number(unset.lock_timeout_ms, 0..=MOST_LOCK_MS)?,
             max_tier: self.max_tier(unset.max_tier)?,
             source_paths: self.source_paths(environment)?,
+            sweeps: unset.sweeps,
             state_dir: environment.state_dir().ok_or_else(no_state_dir)?,
         })
     }

@@ -151,8 +151,9 @@ impl Reason for WriteError {
             | Self::PreconditionUnavailable { .. }
             | Self::PreconditionRequired { .. }
             | Self::StalePrecondition { .. } => Exit::Precondition,
-            Self::ConcurrentWrite { .. } | Self::VaultBusy { .. } => Exit::Concurrent,
-            Self::ParentMoved { published: false, .. } => Exit::Concurrent,
+            Self::ConcurrentWrite { .. }
+            | Self::VaultBusy { .. }
+            | Self::ParentMoved { published: false, .. } => Exit::Concurrent,
             Self::ParentMoved { .. } => Exit::Partial,
             Self::FileExists { .. } => Exit::Exists,
             Self::StagingUnsupported { .. } | Self::MountBoundary { .. } => Exit::Unsupported,
@@ -179,11 +180,10 @@ impl Reason for WriteError {
             Self::ConcurrentWrite { guarded: true, .. } => {
                 "Read the file again, then call with its new hash.".into()
             }
-            Self::ConcurrentWrite { .. } => "Call again.".into(),
+            Self::ConcurrentWrite { .. } | Self::ParentMoved { published: false, .. } => "Call again.".into(),
             Self::FileExists { .. } => {
                 "Choose another name, or replace it with `overwrite: true` and its hash.".into()
             }
-            Self::ParentMoved { published: false, .. } => "Call again.".into(),
             Self::ParentMoved { .. } => "Look for the file in the folder's new place.".into(),
             Self::StagingUnsupported { setting, .. } => {
                 format!("Ask the operator to set {setting}=true, which stages in a dot-folder instead.")

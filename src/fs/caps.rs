@@ -88,7 +88,8 @@ pub(crate) enum Persistence {
 impl MountFacts {
     pub(crate) fn persistence(&self) -> Persistence {
         let kind = self.fs_type.as_str();
-        let lasting_overlay = kind == "overlay" && !self.options.split(',').any(|option| option == "volatile");
+        let lasting_overlay =
+            kind == "overlay" && !self.options.split(',').any(|option| option == "volatile");
         if JOURNALED.contains(&kind) || lasting_overlay {
             Persistence::Durable
         } else if VOLATILE.contains(&kind) {

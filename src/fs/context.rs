@@ -26,9 +26,7 @@ pub(crate) fn failure(errno: Errno, step: &'static str, path: &str) -> Error {
         Errno::ACCESS | Errno::PERM => WriteError::PermissionDenied { path }.into(),
         Errno::MFILE | Errno::NFILE | Errno::NOMEM => WriteError::ResourceExhausted { path }.into(),
         Errno::XDEV | Errno::BUSY => WriteError::MountBoundary { path }.into(),
-        Errno::NAMETOOLONG => {
-            PathError::PathInvalid { path, problem: PathProblem::ComponentTooLong }.into()
-        }
+        Errno::NAMETOOLONG => PathError::PathInvalid { path, problem: PathProblem::ComponentTooLong }.into(),
         _ => WriteError::IoError { path, step, errno: errno_name(errno) }.into(),
     }
 }

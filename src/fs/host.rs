@@ -48,6 +48,7 @@ impl HostPath {
     }
 
     /// A path below this one.
+    #[must_use]
     pub fn join(&self, below: impl AsRef<Path>) -> Self {
         Self(self.0.join(below))
     }

@@ -129,18 +129,18 @@ impl VaultFile {
         window: &Range<u64>,
         hash_cap: u64,
     ) -> Result<(Vec<u8>, Option<ContentHash>), Error> {
-        let hashed = stat.size <= hash_cap;
-        let (from, to) = if hashed { (0, u64::MAX) } else { (window.start, window.end) };
+        let whole = stat.size <= hash_cap;
+        let (from, to) = if whole { (0, u64::MAX) } else { (window.start, window.end) };
         let mut bytes = Vec::new();
-        let mut hasher = Hasher::default();
+        let mut hash = Hasher::default();
         stream(&self.file, from, to, stat.size, |offset, step| {
-            if hashed {
-                hasher.update(step);
+            if whole {
+                hash.update(step);
             }
             bytes.extend_from_slice(overlap(offset, step, window));
         })
         .at("read", &self.asked)?;
-        Ok((bytes, hashed.then(|| hasher.finish())))
+        Ok((bytes, whole.then(|| hash.finish())))
     }
 }
 

@@ -31,6 +31,7 @@ pub struct VaultConfig {
 
 /// Bounds and guarantees of reads and writes.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one of the operator's switches")]
 pub struct FileConfig {
     /// `MAX_FILE_WRITE_BYTES`.
     pub max_write_bytes: u64,

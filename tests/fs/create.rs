@@ -56,7 +56,10 @@ fn a_name_that_differs_in_case_alone_is_in_the_way() {
     assert_eq!(report["data"]["existingPath"], "a.md");
     let report = vault.create("sub/x.md", b"x").unwrap_err().report();
     assert_eq!(report["data"]["existingPath"], "Sub");
-    assert_eq!(reason(vault.write("A.md", b"x", Expect::Hash(ContentHash::of(b"hello\n")))), "case_variant_exists");
+    assert_eq!(
+        reason(vault.write("A.md", b"x", Expect::Hash(ContentHash::of(b"hello\n")))),
+        "case_variant_exists"
+    );
     assert_eq!(vault.names(), ["Sub/", "Sub/y.md", "a.md"]);
 }
 

@@ -1,18 +1,36 @@
 //! Each kernel error at each step: the right reason, the vault as it was, no handle lost.
 
 use rustix::io::Errno;
-use vaultwright::fs::{DurableReason, Warning, sys::{Step, fault::{self, Action}}};
+use vaultwright::fs::{
+    DurableReason, Warning,
+    sys::{
+        Step,
+        fault::{self, Action},
+    },
+};
 
 use crate::bench_vault::{BenchVault, open_handles, reason};
 
 /// Steps that may fail without ending the call: what comes after the commit, and what is only tried.
 const NOT_FATAL: &[Step] = &[
-    Step::SyncFolder, Step::Allocate, Step::Attribute, Step::Owner, Step::Mode, Step::ReadLink, Step::Lease,
-    Step::Unlink, Step::RemoveFolder,
+    Step::SyncFolder,
+    Step::Allocate,
+    Step::Attribute,
+    Step::Owner,
+    Step::Mode,
+    Step::ReadLink,
+    Step::Lease,
+    Step::Unlink,
+    Step::RemoveFolder,
 ];
 
 #[derive(Clone, Copy, Debug)]
-enum Act { Create, CreateDeep, Replace, Append }
+enum Act {
+    Create,
+    CreateDeep,
+    Replace,
+    Append,
+}
 
 impl Act {
     fn run(self, vault: &BenchVault) -> Result<vaultwright::fs::Written, vaultwright::error::Error> {

@@ -3,7 +3,13 @@
 use std::os::unix::fs::symlink;
 
 use vaultwright::{
-    fs::{Expect, Lookup, sys::{Step, fault::{self, Action}}},
+    fs::{
+        Expect, Lookup,
+        sys::{
+            Step,
+            fault::{self, Action},
+        },
+    },
     path::VaultPath,
 };
 
@@ -52,7 +58,8 @@ fn folder_links_that_stay_inside_work() {
             vault.create(name, b"x").unwrap();
             assert_eq!(vault.bytes(lands), b"x", "{name}");
         }
-        let place = vault.root.place(&VaultPath::parse("absolute/deep/q.md").unwrap(), Lookup::Create).unwrap();
+        let place =
+            vault.root.place(&VaultPath::parse("absolute/deep/q.md").unwrap(), Lookup::Create).unwrap();
         assert_eq!(place.canonical().as_str(), "Notes/deep/q.md");
         assert_eq!(place.path().as_str(), "absolute/deep/q.md");
     });
@@ -123,7 +130,8 @@ fn a_folder_moved_out_before_the_publication_holds_no_new_file() {
     let error = vault.create("Notes/x.md", b"x").unwrap_err();
     assert_eq!(error.name(), "parent_moved");
     assert_eq!(error.report()["data"]["published"], false);
-    let left: Vec<_> = std::fs::read_dir(vault.outside("moved")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let left: Vec<_> =
+        std::fs::read_dir(vault.outside("moved")).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, ["a.md"]);
 }
 

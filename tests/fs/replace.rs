@@ -3,7 +3,13 @@
 use std::os::unix::fs::{MetadataExt, symlink};
 
 use vaultwright::{
-    fs::{Expect, Guarantee, sys::{Step, fault::{self, Action}}},
+    fs::{
+        Expect, Guarantee,
+        sys::{
+            Step,
+            fault::{self, Action},
+        },
+    },
     text::ContentHash,
 };
 
@@ -89,7 +95,8 @@ fn a_file_deleted_before_the_swap_is_not_resurrected() {
     let vault = BenchVault::new();
     vault.put("a.md", "hello\n");
     let path = vault.path("a.md");
-    let _armed = fault::arm(Step::Exchange, 0, Action::Run(Box::new(move || std::fs::remove_file(&path).unwrap())));
+    let _armed =
+        fault::arm(Step::Exchange, 0, Action::Run(Box::new(move || std::fs::remove_file(&path).unwrap())));
     let report = vault.replace("a.md", b"A", b"hello\n").unwrap_err().report();
     assert_eq!(report["data"]["problem"], "deleted");
     assert!(!vault.path("a.md").exists());
@@ -167,7 +174,8 @@ fn a_writer_that_never_closes_is_a_race_within_the_limit() {
 
 #[test]
 fn each_lower_tier_replaces_and_finds_a_stale_hash() {
-    for (tier, expected) in [(2, Guarantee::Detecting), (3, Guarantee::Detecting), (4, Guarantee::BestEffort)] {
+    for (tier, expected) in [(2, Guarantee::Detecting), (3, Guarantee::Detecting), (4, Guarantee::BestEffort)]
+    {
         let vault = BenchVault::with(|config| config.max_tier = (1, tier));
         vault.put("a.md", "1");
         let written = vault.replace("a.md", b"2", b"1").unwrap();

@@ -4,7 +4,13 @@ use std::os::unix::fs::MetadataExt;
 
 use vaultwright::{
     error::{Error, PathError},
-    fs::{Lookup, sys::{Step, fault::{self, Action}}},
+    fs::{
+        Lookup,
+        sys::{
+            Step,
+            fault::{self, Action},
+        },
+    },
     path::VaultPath,
     text::ContentHash,
 };
@@ -37,7 +43,10 @@ fn an_edit_that_changes_nothing_writes_nothing() {
     let written = vault.append("a.md", b"").unwrap();
     let after = std::fs::metadata(vault.path("a.md")).unwrap();
     assert!(!written.changed && written.durable.is_none());
-    assert_eq!((before.ino(), before.mtime_nsec(), before.ctime_nsec()), (after.ino(), after.mtime_nsec(), after.ctime_nsec()));
+    assert_eq!(
+        (before.ino(), before.mtime_nsec(), before.ctime_nsec()),
+        (after.ino(), after.mtime_nsec(), after.ctime_nsec())
+    );
 }
 
 #[test]

@@ -22,7 +22,7 @@ use super::{
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
 /// On mounts that other hosts share, locks say nothing of a process there: only old leftovers are taken.
-const REMOTE_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+const REMOTE_AGE: Duration = Duration::from_hours(24);
 
 /// Sweeps the staging folder at the vault's root.
 ///

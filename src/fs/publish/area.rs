@@ -144,14 +144,14 @@ impl Drop for Area {
 
 /// Removes the dot-folder at the root when no other instance stands in it.
 pub(crate) fn remove_base_if_bare(root: &OwnedFd, base: &OwnedFd) {
-    let mut bare = true;
+    let mut alone = true;
     let Ok(fresh) = sys::open(base, OsStr::new("."), FOLDER) else { return };
-    let listed = sys::for_each_name(&fresh, |name, _| bare &= name.to_bytes() == GITIGNORE.as_bytes());
-    if listed.is_err() || !bare {
+    let listed = sys::for_each_name(&fresh, |name, _| alone &= name.to_bytes() == GITIGNORE.as_bytes());
+    if listed.is_err() || !alone {
         return;
     }
-    let removed = sys::unlink(base, OsStr::new(GITIGNORE))
-        .and_then(|()| sys::remove_folder(root, OsStr::new(BASE)));
+    let removed =
+        sys::unlink(base, OsStr::new(GITIGNORE)).and_then(|()| sys::remove_folder(root, OsStr::new(BASE)));
     if removed == Err(Errno::NOTEMPTY) && ignore_in_git(base).is_err() {
         tracing::debug!("another instance stands in the staging folder, which git may now see");
     }
@@ -160,7 +160,8 @@ pub(crate) fn remove_base_if_bare(root: &OwnedFd, base: &OwnedFd) {
 impl Root {
     /// The staging folder for a file in that folder: the one at the root, where a rename from it gets there.
     pub(super) fn area(&self, target: &Target<'_>) -> Result<Arc<Area>, Error> {
-        let own = sys::stat(&self.dir.handle).map_err(|errno| failure(errno, "stat vault", target.asked()))?;
+        let own =
+            sys::stat(&self.dir.handle).map_err(|errno| failure(errno, "stat vault", target.asked()))?;
         let reaches = (own.mount, own.dev) == (target.stat.mount, target.stat.dev);
         if reaches && target.mount.stage_at_root.worth_trying() {
             let made = self.area_at_root(&own);

@@ -37,15 +37,15 @@ pub(super) const NO_HARD_LINK: &[Errno] = &[Errno::PERM, Errno::OPNOTSUPP, Errno
 /// On an error no file and no folder made for it stays.
 pub(super) fn create(
     root: &Root,
-    place: Place,
+    place: &Place,
     content: &mut Content,
     promise: Promise,
 ) -> Result<Written, Error> {
     if let Some(leaf) = place.leaf {
         place.refuse_special(&leaf)?;
-        return Err(exists(root, &place));
+        return Err(exists(root, place));
     }
-    match create_once(root, &place, content, promise) {
+    match create_once(root, place, content, promise) {
         // A folder that was removed, not moved: the path may lead to a new one.
         Err(Error::Write(WriteError::ParentMoved { published: false, .. }))
             if content.can_be_read_again() && place.is_removed() =>
@@ -134,7 +134,9 @@ fn publish(
     root.refuse_variant_now(target)?;
     let named = staged.slot.is_some();
     let taken = match staged.slot.as_mut() {
-        None => stage::link_unnamed(&staged.file, target.dir(), target.name()).map(|()| Guarantee::Linearizable),
+        None => {
+            stage::link_unnamed(&staged.file, target.dir(), target.name()).map(|()| Guarantee::Linearizable)
+        }
         Some(slot) => take_name(root, target, slot, promise),
     };
     let guarantee = taken.map_err(|errno| refusal(root, target, errno))?;
@@ -146,18 +148,23 @@ fn publish(
 }
 
 /// The ladder of tiers for a file that stands under a name in a staging folder.
-fn take_name(root: &Root, target: &Target<'_>, slot: &mut Slot, promise: Promise) -> Result<Guarantee, Errno> {
+fn take_name(
+    root: &Root,
+    target: &Target<'_>,
+    slot: &mut Slot,
+    promise: Promise,
+) -> Result<Guarantee, Errno> {
     if root.config.max_tier.0 <= 2 && target.mount.no_replace.worth_trying() {
         let renamed = sys::rename_new(slot.dir(), slot.name(), target.dir(), target.name());
         target.mount.no_replace.learn(&renamed, NO_RENAME_FLAG);
-        if !unsupported(&renamed, NO_RENAME_FLAG) {
+        if !unsupported(renamed, NO_RENAME_FLAG) {
             return renamed.map(|()| moved_out(slot, Guarantee::Linearizable));
         }
     }
     if root.config.max_tier.0 <= 3 && target.mount.hard_link.worth_trying() {
         let linked = sys::link(slot.dir(), slot.name(), target.dir(), target.name());
         target.mount.hard_link.learn(&linked, NO_HARD_LINK);
-        if !unsupported(&linked, NO_HARD_LINK) {
+        if !unsupported(linked, NO_HARD_LINK) {
             return linked.map(|()| Guarantee::Linearizable);
         }
     }
@@ -168,8 +175,8 @@ fn take_name(root: &Root, target: &Target<'_>, slot: &mut Slot, promise: Promise
     Ok(moved_out(slot, Guarantee::BestEffort))
 }
 
-fn unsupported(result: &Result<(), Errno>, errnos: &[Errno]) -> bool {
-    matches!(result, Err(errno) if errnos.contains(errno))
+fn unsupported(result: Result<(), Errno>, errnos: &[Errno]) -> bool {
+    matches!(result, Err(errno) if errnos.contains(&errno))
 }
 
 fn moved_out(slot: &mut Slot, guarantee: Guarantee) -> Guarantee {

@@ -1,10 +1,16 @@
 //! What a replaced file keeps beside its bytes: owner, mode, extended attributes, and a time that tells it apart.
 
-use std::{ffi::{OsStr, OsString}, os::{fd::OwnedFd, unix::ffi::OsStrExt}};
+use std::{
+    ffi::{OsStr, OsString},
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+};
 
 use rustix::io::Errno;
 
-use super::{super::sys::{self, Stat}, Warning};
+use super::{
+    super::sys::{self, Stat},
+    Warning,
+};
 
 /// Computed by the kernel, or bound to one inode: never copied.
 const NEVER_COPIED: &[&str] = &["security.ima", "security.evm", "security.capability"];
@@ -86,12 +92,17 @@ const fn millis(time: sys::Time) -> (i64, u32) {
 
 const fn one_milli_later(time: sys::Time) -> sys::Time {
     let nanos = time.1 + NANOS_PER_MILLI;
-    if nanos >= 1000 * NANOS_PER_MILLI { (time.0 + 1, nanos - 1000 * NANOS_PER_MILLI) } else { (time.0, nanos) }
+    if nanos >= 1000 * NANOS_PER_MILLI {
+        (time.0 + 1, nanos - 1000 * NANOS_PER_MILLI)
+    } else {
+        (time.0, nanos)
+    }
 }
 
 /// An ACL that the staging folder handed down and the replaced file does not have.
 pub(super) fn drop_inherited_acl(staged: &OwnedFd) {
-    let inherited = sys::attribute_names(staged).is_ok_and(|names| names.iter().any(|name| name == ACCESS_ACL));
+    let inherited =
+        sys::attribute_names(staged).is_ok_and(|names| names.iter().any(|name| name == ACCESS_ACL));
     if inherited && let Err(errno) = rustix::fs::fremovexattr(staged, ACCESS_ACL) {
         tracing::debug!(?errno, "an inherited ACL stays on a staged file");
     }

@@ -17,10 +17,7 @@ use serde::Serialize;
 pub use sync::{DurableReason, Guarantee};
 pub use update::{Admit, Compute};
 
-use super::{
-    Place, Root, VaultFile,
-    sys::Stat,
-};
+use super::{Place, Root, VaultFile, sys::Stat};
 use crate::{
     error::{Error, PathError, UnguardableProblem, WriteError},
     path::VaultPath,
@@ -119,7 +116,7 @@ impl Root {
     pub fn write(&self, place: Place, content: Content, expect: Expect) -> Result<Written, Error> {
         let mut content = content;
         match expect {
-            Expect::Absent => create::create(self, place, &mut content, create::Promise::NoClobber),
+            Expect::Absent => create::create(self, &place, &mut content, create::Promise::NoClobber),
             Expect::Hash(hash) => replace::replace(self, &place, &mut content, replace::Guard::Hash(hash)),
             Expect::Any if !place.exists() => {
                 Err(WriteError::NoIncumbent { path: place.asked().to_owned() }.into())
@@ -139,7 +136,7 @@ impl Root {
             let result = if place.exists() {
                 replace::replace(self, &place, content, replace::Guard::None)
             } else {
-                create::create(self, place, content, create::Promise::Overwrite)
+                create::create(self, &place, content, create::Promise::Overwrite)
             };
             match result {
                 Err(error) if content.can_be_read_again() && turned(&error) => {

@@ -73,7 +73,12 @@ pub(super) struct Swap<'call> {
 pub(super) type Displaced = (Option<ContentHash>, u64);
 
 /// Replaces the file at a place.
-pub(super) fn replace(root: &Root, place: &Place, content: &mut Content, guard: Guard) -> Result<Written, Error> {
+pub(super) fn replace(
+    root: &Root,
+    place: &Place,
+    content: &mut Content,
+    guard: Guard,
+) -> Result<Written, Error> {
     let target = Target::open(root, place)?;
     let _name = target.lock_name(root.config.lock_timeout)?;
     replace_named(root, &target, content, guard, false)
@@ -188,7 +193,7 @@ fn stage_like(
         };
         let mut staged = stage::fill(root, target.asked(), file, slot, content, dress)?;
         if staged.slot.is_none() {
-            staged.into_slot(area).at("link staged", target.asked())?;
+            staged.link_into(area).at("link staged", target.asked())?;
         }
         Ok((staged, warnings))
     })

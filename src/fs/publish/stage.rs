@@ -49,7 +49,11 @@ pub(super) struct Staged {
 const NO_UNNAMED: &[Errno] = &[Errno::OPNOTSUPP, Errno::ISDIR, Errno::NOENT, Errno::INVAL];
 
 /// Opens an unnamed file in a folder; none where the file system has no such thing.
-pub(super) fn open_unnamed(root: &Root, target: &Target<'_>, dir: &OwnedFd) -> Result<Option<OwnedFd>, Error> {
+pub(super) fn open_unnamed(
+    root: &Root,
+    target: &Target<'_>,
+    dir: &OwnedFd,
+) -> Result<Option<OwnedFd>, Error> {
     if root.config.max_tier.0 > 1 || !target.mount.unnamed.worth_trying() {
         return Ok(None);
     }
@@ -73,7 +77,9 @@ pub(super) fn twice<T>(
     mut once: impl FnMut(&mut Content) -> Result<T, Error>,
 ) -> Result<T, Error> {
     match once(content) {
-        Err(Error::Write(WriteError::IoError { step: FLUSH, .. })) if content.can_be_read_again() => once(content),
+        Err(Error::Write(WriteError::IoError { step: FLUSH, .. })) if content.can_be_read_again() => {
+            once(content)
+        }
         other => other,
     }
 }
@@ -83,8 +89,7 @@ const FLUSH: &str = "flush";
 /// Opens a new file under a name in a staging folder.
 pub(super) fn open_named(area: &Arc<Area>, mode: u32, asked: &str) -> Result<(OwnedFd, Slot), Error> {
     let mut slot = Slot::reserve(area);
-    let file =
-        sys::create_exclusive(slot.dir(), slot.name(), mode, Step::StageNamed).at("stage", asked)?;
+    let file = sys::create_exclusive(slot.dir(), slot.name(), mode, Step::StageNamed).at("stage", asked)?;
     slot.fill();
     Ok((file, slot))
 }
@@ -182,7 +187,11 @@ fn pour_stream(
     loop {
         let count = fill_buffer(stream, &mut buffer).map_err(|error| {
             let errno = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
-            WriteError::IoError { path: asked.to_owned(), step: "read source", errno: super::super::errno_name(errno) }
+            WriteError::IoError {
+                path: asked.to_owned(),
+                step: "read source",
+                errno: super::super::errno_name(errno),
+            }
         })?;
         size += count as u64;
         check_size(size, cap, asked)?;
@@ -306,7 +315,7 @@ pub(crate) fn link_form() -> &'static str {
 
 impl Staged {
     /// Links an unnamed staged file into a staging folder.
-    pub(super) fn into_slot(&mut self, area: &Arc<Area>) -> Result<(), Errno> {
+    pub(super) fn link_into(&mut self, area: &Arc<Area>) -> Result<(), Errno> {
         let mut slot = Slot::reserve(area);
         link_unnamed(&self.file, slot.dir(), slot.name())?;
         slot.fill();

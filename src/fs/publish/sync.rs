@@ -5,7 +5,10 @@ use std::os::fd::OwnedFd;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{super::{Root, caps::Persistence, sys}, target::Target};
+use super::{
+    super::{Root, caps::Persistence, sys},
+    target::Target,
+};
 
 /// How sure it is that no other writer's bytes were replaced unseen; better ones come later in the order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -48,7 +51,11 @@ impl DurableReason {
 /// Makes a published file last as the level says.
 ///
 /// On btrfs the file is flushed once more: older kernels skipped the flush of a file that had no name yet.
-pub(super) fn after_publishing(root: &Root, target: &Target<'_>, file: &OwnedFd) -> Result<(), DurableReason> {
+pub(super) fn after_publishing(
+    root: &Root,
+    target: &Target<'_>,
+    file: &OwnedFd,
+) -> Result<(), DurableReason> {
     if root.config.durable
         && target.mount.facts.fs_type == "btrfs"
         && let Err(errno) = sys::sync_file(file)

@@ -1,11 +1,6 @@
 //! The folder a file is published in, open, with the folders that had to be made for it.
 
-use std::{
-    ffi::OsStr,
-    os::fd::OwnedFd,
-    sync::Arc,
-    time::Duration,
-};
+use std::{ffi::OsStr, os::fd::OwnedFd, sync::Arc, time::Duration};
 
 use rustix::{fs::OFlags, io::Errno};
 

@@ -96,8 +96,7 @@ impl Edit<'_> {
             return Ok(unchanged(target, hash, look.size));
         }
         let mut content = Content::Bytes(bytes);
-        let replaced =
-            replace::replace_named(self.root, target, &mut content, Guard::Hash(hash), locked);
+        let replaced = replace::replace_named(self.root, target, &mut content, Guard::Hash(hash), locked);
         replaced.map_err(|error| self.settle(target, error))
     }
 
@@ -108,10 +107,12 @@ impl Edit<'_> {
         let path = target.asked().to_owned();
         match error {
             Error::Write(WriteError::StalePrecondition { .. }) => {
-                WriteError::ConcurrentWrite { path, problem: RaceProblem::Content, parked_at: None, guarded }.into()
+                WriteError::ConcurrentWrite { path, problem: RaceProblem::Content, parked_at: None, guarded }
+                    .into()
             }
             Error::Write(WriteError::NoIncumbent { .. }) => {
-                WriteError::ConcurrentWrite { path, problem: RaceProblem::Deleted, parked_at: None, guarded }.into()
+                WriteError::ConcurrentWrite { path, problem: RaceProblem::Deleted, parked_at: None, guarded }
+                    .into()
             }
             Error::Write(WriteError::ConcurrentWrite { problem, parked_at, .. }) => {
                 WriteError::ConcurrentWrite { path, problem, parked_at, guarded }.into()

@@ -84,7 +84,7 @@ impl Place {
         self.missing
             .iter()
             .map(|name| {
-                path = VaultPath::found(&path, name).as_str().to_owned();
+                VaultPath::found(&path, name).as_str().clone_into(&mut path);
                 path.clone()
             })
             .collect()
@@ -164,13 +164,13 @@ impl Root {
             Err(errno) => return Err(failure(errno, "look up", path.as_str())),
         }
         let twins = names::twins(&folder.dir, name).at("list", path.as_str())?;
-        self.choose(twins, folder, path, lookup)
+        self.choose(&twins, folder, path, lookup)
     }
 
     /// Of the names that fit without being equal: the one that is meant, or why none is.
     fn choose(
         &self,
-        twins: names::Twins,
+        twins: &names::Twins,
         folder: &Folder,
         path: &VaultPath,
         lookup: Lookup,
@@ -213,7 +213,7 @@ impl Root {
         }
         let listed = if lookup == Lookup::Create { settled(&folder.dir) } else { None };
         let twins = names::twins(&folder.dir, path.name()).at("list", path.as_str())?;
-        match self.choose(twins, folder, path, lookup)? {
+        match self.choose(&twins, folder, path, lookup)? {
             Some(name) => {
                 let leaf = sys::stat_at(&folder.dir, OsStr::new(&name)).at("look up", path.as_str())?;
                 Ok((name, Some(leaf), None))
@@ -281,7 +281,7 @@ impl Root {
     fn file_on_the_way(&self, path: &VaultPath) -> String {
         let mut way = String::new();
         for name in path.folders() {
-            way = VaultPath::found(&way, name).as_str().to_owned();
+            VaultPath::found(&way, name).as_str().clone_into(&mut way);
             if matches!(self.open_folder(&way), Err(Missed::NotADirectory)) {
                 break;
             }
@@ -294,9 +294,9 @@ impl Root {
 fn absent_place(path: &VaultPath, folder: Folder, missing: &[String]) -> Result<Place, Error> {
     let missing: Vec<_> = missing.iter().map(|name| fold::nfc(name).into_owned()).collect();
     let name = fold::nfc(path.name()).into_owned();
-    let parent = missing.iter().fold(folder.spelled.clone(), |parent, name| {
-        VaultPath::found(&parent, name).as_str().to_owned()
-    });
+    let parent = missing
+        .iter()
+        .fold(folder.spelled.clone(), |parent, name| VaultPath::found(&parent, name).as_str().to_owned());
     let found = VaultPath::found(&parent, &name);
     let place =
         Place { folder, missing, name, leaf: None, listed: None, path: found, requested: path.clone() };

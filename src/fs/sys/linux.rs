@@ -2,7 +2,6 @@
 
 use std::{
     ffi::{CStr, OsStr, OsString},
-    mem::MaybeUninit,
     os::{
         fd::{AsFd, AsRawFd, OwnedFd},
         unix::ffi::{OsStrExt, OsStringExt},
@@ -44,11 +43,6 @@ impl Stat {
     /// Size and both times are what they were.
     pub(crate) fn unmoved(&self, other: &Self) -> bool {
         self.is(other) && self.size == other.size && self.mtime == other.mtime && self.ctime == other.ctime
-    }
-
-    /// Size and modification time are what they were; an exchange of names bumps the change time.
-    pub(crate) fn same_bytes_likely(&self, other: &Self) -> bool {
-        self.is(other) && self.size == other.size && self.mtime == other.mtime
     }
 }
 
@@ -331,8 +325,8 @@ pub(crate) fn set_attribute(file: impl AsFd, name: &OsStr, value: &[u8]) -> Resu
 /// The handle must be fresh: reading moves its position.
 pub(crate) fn for_each_name(dir: impl AsFd, mut each: impl FnMut(&CStr, FileType)) -> Result<(), Errno> {
     pass(Step::List)?;
-    let mut buffer = Box::new([MaybeUninit::<u8>::uninit(); 64 * 1024]);
-    let mut entries = RawDir::new(dir, buffer.as_mut_slice());
+    let mut buffer: Vec<u8> = Vec::with_capacity(64 * 1024);
+    let mut entries = RawDir::new(dir, buffer.spare_capacity_mut());
     while let Some(entry) = entries.next() {
         let entry = entry?;
         let name = entry.file_name();
@@ -341,15 +335,6 @@ pub(crate) fn for_each_name(dir: impl AsFd, mut each: impl FnMut(&CStr, FileType
         }
     }
     Ok(())
-}
-
-/// Copies a whole file within the kernel, sharing blocks where the file system can.
-pub(crate) fn copy_all(from: impl AsFd, to: impl AsFd) -> Result<(), Errno> {
-    loop {
-        if retry(|| fs::copy_file_range(&from, None, &to, None, 1 << 30))? == 0 {
-            return Ok(());
-        }
-    }
 }
 
 /// A reflink of a whole file: `ioctl(FICLONE)`.
