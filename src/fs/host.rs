@@ -122,13 +122,36 @@ impl OpenDir {
     ///
     /// Reading and searching it must be permitted.
     pub fn open(path: &HostPath) -> Result<Self, DirProblem> {
-        let handle =
-            sys::open_path(path.0.as_os_str(), OFlags::RDONLY | OFlags::DIRECTORY).map_err(problem)?;
+        FoundDir::find(path)?.open()
+    }
+}
+
+/// A folder of the host that was found; whether it may be read is not known yet.
+#[derive(Debug)]
+pub struct FoundDir {
+    /// The handle, `O_PATH|O_DIRECTORY`.
+    handle: OwnedFd,
+    /// Taken from the handle.
+    pub identity: Identity,
+    /// Where the kernel says the handle is.
+    pub canonical: HostPath,
+}
+
+impl FoundDir {
+    /// Finds a folder, following links, and takes its identity from the handle.
+    pub fn find(path: &HostPath) -> Result<Self, DirProblem> {
+        let handle = sys::open_path(path.0.as_os_str(), OFlags::PATH | OFlags::DIRECTORY).map_err(problem)?;
         let stat = sys::stat(&handle).map_err(problem)?;
-        sys::open(&handle, OsStr::new("."), OFlags::RDONLY | OFlags::DIRECTORY).map_err(problem)?;
         let canonical =
             sys::name_of(&handle).ok().and_then(HostPath::parse_os).unwrap_or_else(|| path.clone());
         Ok(Self { handle, identity: Identity { dev: stat.dev, ino: stat.ino }, canonical })
+    }
+
+    /// Opens the very folder that was found. Reading and searching it must be permitted.
+    pub fn open(self) -> Result<OpenDir, DirProblem> {
+        let handle =
+            sys::open(&self.handle, OsStr::new("."), OFlags::RDONLY | OFlags::DIRECTORY).map_err(problem)?;
+        Ok(OpenDir { handle, identity: self.identity, canonical: self.canonical })
     }
 
     /// The folder holds a folder of that name, itself or through a link.
@@ -159,6 +182,13 @@ pub struct FileStamp {
     size: u64,
     mtime: (i64, u32),
     ctime: (i64, u32),
+}
+
+impl FileStamp {
+    /// Which file it is, whatever its version.
+    pub const fn identity(&self) -> Identity {
+        Identity { dev: self.dev, ino: self.ino }
+    }
 }
 
 /// Why a host file could not be read.
@@ -252,6 +282,18 @@ mod tests {
         std::fs::write(scratch.path().join("file"), "").unwrap();
         assert_eq!(OpenDir::open(&root.join("none")).unwrap_err(), DirProblem::Missing);
         assert_eq!(OpenDir::open(&root.join("file")).unwrap_err(), DirProblem::NotADirectory);
+    }
+
+    #[test]
+    fn a_found_folder_tells_which_folders_it_holds() {
+        let scratch = tempfile::tempdir().unwrap();
+        std::fs::create_dir(scratch.path().join("inner")).unwrap();
+        std::fs::write(scratch.path().join("file"), "").unwrap();
+        let found = FoundDir::find(&HostPath::parse(scratch.path()).unwrap()).unwrap();
+        assert!(found.holds_folder("inner"));
+        assert!(!found.holds_folder("file"));
+        let identity = found.identity;
+        assert_eq!(found.open().unwrap().identity, identity);
     }
 
     #[test]

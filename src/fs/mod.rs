@@ -13,7 +13,7 @@ mod resolve;
 pub mod root;
 pub mod sys;
 
-pub use host::{DirProblem, FileStamp, HostPath, Identity, OpenDir};
+pub use host::{DirProblem, FileStamp, FoundDir, HostPath, Identity, OpenDir};
 pub use publish::{
     Admit, Compute, Content, DurableReason, Expect, Guarantee, Incumbent, Ladder, Source, Warning, Written,
 };

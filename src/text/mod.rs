@@ -1,5 +1,6 @@
-//! Strings only: hashes, folding, diffs. No file, no clock.
+//! Strings only: cursors, hashes, folding, diffs. No file, no clock.
 
+pub mod cursor;
 pub mod diff;
 pub mod fold;
 pub mod hash;
