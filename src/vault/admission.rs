@@ -91,9 +91,15 @@ impl Registry {
     }
 
     fn withheld(&self, vault: &Known) -> Vec<String> {
-        let known = self.known.iter().filter(|other| !self.gate.admits(other)).map(|other| &other.place);
-        let blocked = known.chain(self.gate.denied_folders()).filter(|place| place.is_inside(&vault.place));
+        let blocked = self.blocked().filter(|place| place.is_inside(&vault.place));
         blocked.filter_map(|place| place.canonical().below(vault.place.canonical())).map(key).collect()
+    }
+
+    /// Where blocked vaults lie: those that are known, and every other folder a denial names.
+    fn blocked(&self) -> impl Iterator<Item = &Place> {
+        let known = self.known.iter().filter(|vault| !self.gate.admits(vault)).map(|vault| &vault.place);
+        let is_known = |folder: &Place| self.known.iter().any(|vault| vault.place.is(folder));
+        known.chain(self.gate.denied_folders().filter(move |folder| !is_known(folder)))
     }
 }
 
@@ -143,14 +149,14 @@ mod tests {
     fn an_unknown_folder_is_a_vault_of_its_own_with_its_real_path_as_id() {
         let disk = Disk::with(&["Fresh"]);
         disk.link("alias", "Fresh");
-        let real = disk.full("Fresh").canonicalize().unwrap();
-        assert_eq!(admit(&disk, &disk.config(), false, "alias").unwrap(), format!("path:{}", real.display()));
+        let id = admit(&disk, &disk.config(), false, "alias").unwrap();
+        assert_eq!(id, format!("path:{}", disk.real("Fresh")));
     }
 
     #[test]
     fn what_is_no_folder_says_why_and_is_not_created() {
         let disk = Disk::with(&[]);
-        std::fs::write(disk.full("file"), "").unwrap();
+        disk.write("file", "");
         let config = disk.config_with_default("gone");
         for (path, expected) in [
             ("gone", "vault_missing"),
@@ -159,25 +165,20 @@ mod tests {
         ] {
             assert_eq!(reason(admit(&disk, &config, false, path)), expected, "{path}");
         }
-        assert!(!disk.full("gone").exists());
+        assert!(!disk.has("gone"));
     }
 
     #[test]
     fn a_folder_that_may_not_be_read_exists_but_is_unreadable() {
-        use std::os::unix::fs::PermissionsExt;
         let disk = Disk::with(&["Locked"]);
-        let mode =
-            |mode| std::fs::set_permissions(disk.full("Locked"), std::fs::Permissions::from_mode(mode));
-        mode(0o311).unwrap();
-        let is_root = std::fs::read_dir(disk.full("Locked")).is_ok();
         let config = disk.config_with_default("Locked");
-        if is_root {
-            eprintln!("skipped: root reads every folder");
-        } else {
+        if disk.locks("Locked", 0o311) {
             assert!(registry(&config, false).known[0].place.exists());
             assert_eq!(reason(admit(&disk, &config, false, "Locked")), "vault_unreadable");
+        } else {
+            eprintln!("skipped: root reads every folder");
         }
-        mode(0o755).unwrap();
+        disk.locks("Locked", 0o755);
     }
 
     #[test]
@@ -200,7 +201,7 @@ mod tests {
             ..disk.config()
         };
         assert_eq!(admit(&disk, &config, false, "l").unwrap(), "env:x");
-        std::fs::remove_file(disk.full("l")).unwrap();
+        disk.remove("l");
         disk.link("l", "Secret");
         let config = VaultConfig { deny: vec![disk.text("Secret")], ..config };
         assert_eq!(reason(admit(&disk, &config, false, "l")), "vault_forbidden");
@@ -223,9 +224,9 @@ mod tests {
         assert_eq!(admit(&disk, &config, false, "v/Work").unwrap(), "default");
     }
 
-    fn problem(result: Result<String, VaultError>) -> Option<RootProblem> {
+    fn problem(result: &Result<String, VaultError>) -> Option<RootProblem> {
         match result {
-            Err(VaultError::VaultRootRefused { problem, .. }) => Some(problem),
+            Err(VaultError::VaultRootRefused { problem, .. }) => Some(*problem),
             _ => None,
         }
     }
@@ -243,8 +244,8 @@ mod tests {
             (".dot", Some(RootProblem::DotRoot)),
             ("n", None),
         ] {
-            assert_eq!(problem(admit(&disk, &disk.config(), false, path)), expected, "{path}");
-            assert_eq!(problem(admit(&disk, &off, false, path)), expected.or(Some(RootProblem::AdHocOff)));
+            assert_eq!(problem(&admit(&disk, &disk.config(), false, path)), expected, "{path}");
+            assert_eq!(problem(&admit(&disk, &off, false, path)), expected.or(Some(RootProblem::AdHocOff)));
         }
     }
 
@@ -255,7 +256,7 @@ mod tests {
         let config = VaultConfig { allow: Some(allow), ad_hoc: false, ..disk.config() };
         assert!(admit(&disk, &config, true, ".dot").is_ok());
         assert!(admit(&disk, &config, true, "home/.config/n").is_ok());
-        assert_eq!(problem(admit(&disk, &config, true, "home")), Some(RootProblem::HomeRoot));
+        assert_eq!(problem(&admit(&disk, &config, true, "home")), Some(RootProblem::HomeRoot));
         assert_eq!(admit(&disk, &disk.config_with_default("home"), true, "home").unwrap(), "default");
     }
 
@@ -309,5 +310,14 @@ mod tests {
         let config = VaultConfig { deny, ..disk.config() };
         let admitted = registry(&config, false).admit(&disk.host("Work")).unwrap();
         assert_eq!(admitted.withheld, ["private/diary", "caf\u{e9}"]);
+    }
+
+    #[test]
+    fn the_default_is_not_withheld_from_the_vault_around_it_though_it_is_denied() {
+        let disk = Disk::with(&["v/Work"]);
+        disk.obsidian_lists(&[("v", "v")]);
+        let config = VaultConfig { deny: vec![disk.text("v/Work")], ..disk.config_with_default("v/Work") };
+        let admitted = registry(&config, false).admit(&disk.host("v")).unwrap();
+        assert_eq!(admitted.withheld, [""; 0]);
     }
 }

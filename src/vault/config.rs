@@ -9,7 +9,7 @@ use crate::fs::{HostPath, WriteConfig};
 pub struct VaultConfig {
     /// `OBSIDIAN_VAULT_PATH`, made absolute.
     pub default: Option<HostPath>,
-    /// `OBSIDIAN_VAULT_<NAME>`, names in lower case, in byte order of the variables.
+    /// `OBSIDIAN_VAULT_<NAME>`, names in lower case and each once, in byte order of the variables.
     pub named: Vec<(String, HostPath)>,
     /// `KOBSIDIAN_VAULT_DISCOVERY`.
     pub discovery: bool,

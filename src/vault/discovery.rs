@@ -144,31 +144,12 @@ fn words(problem: &ReadProblem) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
-
     use super::*;
+    use crate::vault::testing::Disk;
 
-    struct Home(tempfile::TempDir);
-
-    impl Home {
-        fn new() -> Self {
-            Self(tempfile::tempdir().unwrap())
-        }
-
-        fn path(&self) -> HostPath {
-            HostPath::parse(self.0.path()).unwrap()
-        }
-
-        fn write(&self, path: &str, text: &str) -> HostPath {
-            let file = self.0.path().join(path);
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(&file, text).unwrap();
-            HostPath::parse(file).unwrap()
-        }
-
-        fn config(&self) -> VaultConfig {
-            VaultConfig { discovery: true, home: Some(self.path()), ..VaultConfig::default() }
-        }
+    /// The path of a usual file on the disk.
+    fn usual(n: usize) -> String {
+        format!("home/{}", BELOW_HOME[n].1)
     }
 
     fn labels(found: &[Found]) -> Vec<&str> {
@@ -186,40 +167,39 @@ mod tests {
 
     #[test]
     fn every_file_there_is_is_read_in_the_order_of_the_table() {
-        let home = Home::new();
-        for (_, path) in BELOW_HOME.iter().rev() {
-            home.write(path, "{}");
+        let disk = Disk::with(&[]);
+        for n in (0..4).rev() {
+            disk.write(&usual(n), "{}");
         }
-        home.write("xdg/obsidian/obsidian.json", "{}");
-        let config = VaultConfig { xdg_config: Some(home.path().join("xdg")), ..home.config() };
+        disk.write("xdg/obsidian/obsidian.json", "{}");
+        let config = VaultConfig { xdg_config: Some(disk.host("xdg")), ..disk.config() };
         let found = Discovery::new(&config).read(false, Instant::now());
         assert_eq!(labels(&found), ["xdg", "native", "flatpak", "snap", "macos"]);
     }
 
     #[test]
     fn one_file_under_two_paths_is_read_once() {
-        let home = Home::new();
-        home.write(BELOW_HOME[0].1, "{}");
-        let flatpak = home.0.path().join(BELOW_HOME[1].1);
-        fs::create_dir_all(flatpak.parent().unwrap()).unwrap();
-        std::os::unix::fs::symlink(home.0.path().join(BELOW_HOME[0].1), flatpak).unwrap();
-        let config = VaultConfig { xdg_config: Some(home.path().join(".config")), ..home.config() };
+        let disk = Disk::with(&[]);
+        disk.write(&usual(0), "{}");
+        disk.make("home/.var/app/md.obsidian.Obsidian/config/obsidian");
+        disk.link(&usual(1), &usual(0));
+        let config = VaultConfig { xdg_config: Some(disk.host("home/.config")), ..disk.config() };
         assert_eq!(labels(&Discovery::new(&config).read(false, Instant::now())), ["xdg"]);
     }
 
     #[test]
     fn discovery_that_is_off_reads_nothing() {
-        let home = Home::new();
-        home.write(BELOW_HOME[0].1, "{}");
-        let config = VaultConfig { discovery: false, ..home.config() };
+        let disk = Disk::with(&[]);
+        disk.write(&usual(0), "{}");
+        let config = VaultConfig { discovery: false, ..disk.config() };
         assert!(Discovery::new(&config).read(false, Instant::now()).is_empty());
     }
 
     #[test]
     fn a_configured_file_is_the_only_one_and_must_be_there() {
-        let home = Home::new();
-        home.write(BELOW_HOME[0].1, "{}");
-        let config = VaultConfig { registry_file: Some(home.path().join("my.json")), ..home.config() };
+        let disk = Disk::with(&[]);
+        disk.write(&usual(0), "{}");
+        let config = VaultConfig { registry_file: Some(disk.host("my.json")), ..disk.config() };
         let found = Discovery::new(&config).read(false, Instant::now());
         assert_eq!(labels(&found), ["configured"]);
         assert!(found[0].content.as_ref().unwrap_err().starts_with("not found:"));
@@ -227,60 +207,59 @@ mod tests {
 
     #[test]
     fn an_edit_is_seen_by_the_next_call() {
-        let home = Home::new();
+        let disk = Disk::with(&[]);
         let now = Instant::now();
-        home.write(BELOW_HOME[0].1, &listing("aa"));
-        let discovery = Discovery::new(&home.config());
+        disk.write(&usual(0), &listing("aa"));
+        let discovery = Discovery::new(&disk.config());
         assert_eq!(ids(&discovery.read(false, now)), ["aa"]);
-        home.write(BELOW_HOME[0].1, &listing("bbb"));
+        disk.write(&usual(0), &listing("bbb"));
         assert_eq!(ids(&discovery.read(false, now)), ["bbb"]);
     }
 
     #[test]
     fn an_unchanged_file_is_not_parsed_again() {
-        let home = Home::new();
-        home.write(BELOW_HOME[0].1, &listing("aa"));
-        let discovery = Discovery::new(&home.config());
+        let disk = Disk::with(&[]);
+        disk.write(&usual(0), &listing("aa"));
+        let discovery = Discovery::new(&disk.config());
         let read = || discovery.read(false, Instant::now()).remove(0).content.unwrap();
         assert!(Arc::ptr_eq(&read(), &read()));
     }
 
     #[test]
     fn a_new_file_is_seen_after_thirty_seconds_or_a_refresh() {
-        let home = Home::new();
+        let disk = Disk::with(&[]);
         let start = Instant::now();
-        let discovery = Discovery::new(&home.config());
+        let discovery = Discovery::new(&disk.config());
         assert!(discovery.read(false, start).is_empty());
-        home.write(BELOW_HOME[1].1, "{}");
+        disk.write(&usual(1), "{}");
         assert!(discovery.read(false, start + Duration::from_secs(29)).is_empty());
         assert_eq!(labels(&discovery.read(false, start + Duration::from_secs(30))), ["flatpak"]);
-        home.write(BELOW_HOME[2].1, "{}");
+        disk.write(&usual(2), "{}");
         assert_eq!(labels(&discovery.read(true, start + Duration::from_secs(31))), ["flatpak", "snap"]);
     }
 
     #[test]
     fn a_file_that_goes_away_is_silent() {
-        let home = Home::new();
-        let file = home.write(BELOW_HOME[0].1, "{}");
-        let discovery = Discovery::new(&home.config());
+        let disk = Disk::with(&[]);
+        disk.write(&usual(0), "{}");
+        let discovery = Discovery::new(&disk.config());
         assert_eq!(discovery.read(false, Instant::now()).len(), 1);
-        fs::remove_file(file.as_path()).unwrap();
+        disk.remove(&usual(0));
         assert!(discovery.read(false, Instant::now()).is_empty());
     }
 
     #[test]
     fn what_cannot_be_read_says_why() {
-        let home = Home::new();
-        fs::create_dir_all(home.0.path().join(BELOW_HOME[0].1)).unwrap();
-        home.write(BELOW_HOME[1].1, &" ".repeat(1024 * 1024 + 1));
-        home.write(BELOW_HOME[2].1, "{");
-        let found = Discovery::new(&home.config()).read(false, Instant::now());
+        let disk = Disk::with(&[]);
+        disk.make(&usual(0));
+        disk.write(&usual(1), &" ".repeat(1024 * 1024 + 1));
+        disk.write(&usual(2), "{");
+        let found = Discovery::new(&disk.config()).read(false, Instant::now());
         let errors: Vec<_> = found.iter().map(|file| file.content.as_ref().unwrap_err().as_str()).collect();
         assert_eq!(
             errors[..2],
             ["read failed: not a regular file", "read failed: larger than 1048576 bytes"]
         );
         assert!(errors[2].starts_with("JSON parse failed:"));
-        assert!(Path::new(&found[0].path.to_string()).starts_with(home.0.path()));
     }
 }

@@ -96,11 +96,6 @@ impl Known {
         self.warnings.extend(other.warnings);
     }
 
-    /// Its id is this.
-    pub(super) fn has_own_id(&self, id: &str) -> bool {
-        self.id == id
-    }
-
     /// Its id or an alias id is this.
     pub(super) fn has_id(&self, id: &str) -> bool {
         self.id == id || self.alias_ids.contains(id)

@@ -38,69 +38,65 @@ fn make_room(kept: &mut Vec<(Identity, Arc<Root>)>) {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
-
     use super::*;
-    use crate::{fs::HostPath, vault::FileConfig};
+    use crate::vault::{FileConfig, testing::Disk};
 
     struct Folders {
-        scratch: tempfile::TempDir,
+        disk: Disk,
         open: OpenRoots,
     }
 
     impl Folders {
         fn new(count: usize) -> Self {
-            let scratch = tempfile::tempdir().unwrap();
+            let disk = Disk::with(&[]);
             for n in 0..count {
-                std::fs::create_dir(scratch.path().join(n.to_string())).unwrap();
+                disk.make(&n.to_string());
             }
-            Self { scratch, open: OpenRoots::default() }
+            Self { disk, open: OpenRoots::default() }
         }
 
-        fn open(&self, name: impl ToString) -> Arc<Root> {
-            let path = HostPath::parse(self.scratch.path().join(name.to_string())).unwrap();
+        fn dir(&self, name: &str) -> OpenDir {
+            OpenDir::open(&self.disk.host(name)).unwrap()
+        }
+
+        fn open(&self, name: &str) -> Arc<Root> {
+            let path = self.disk.host(name);
             let config = FileConfig::default().write_config();
-            self.open.keep(OpenDir::open(&path).unwrap(), |dir| Root::new(dir, path, config))
+            self.open.keep(self.dir(name), |dir| Root::new(dir, path, config))
         }
 
         fn kept(&self) -> Vec<Identity> {
             self.open.0.lock().unwrap().iter().map(|(identity, _)| *identity).collect()
-        }
-
-        fn identity(&self, name: impl ToString) -> Identity {
-            let path = HostPath::parse(self.scratch.path().join(name.to_string())).unwrap();
-            OpenDir::open(&path).unwrap().identity
         }
     }
 
     #[test]
     fn a_folder_is_opened_once_under_every_name() {
         let folders = Folders::new(1);
-        symlink(folders.scratch.path().join("0"), folders.scratch.path().join("link")).unwrap();
-        assert!(Arc::ptr_eq(&folders.open(0), &folders.open("link")));
+        folders.disk.link("link", "0");
+        assert!(Arc::ptr_eq(&folders.open("0"), &folders.open("link")));
     }
 
     #[test]
     fn a_folder_made_anew_at_the_same_path_is_another() {
         let folders = Folders::new(1);
-        let old = folders.open(0);
-        std::fs::remove_dir(folders.scratch.path().join("0")).unwrap();
-        std::fs::create_dir(folders.scratch.path().join("0")).unwrap();
-        assert!(!Arc::ptr_eq(&old, &folders.open(0)));
+        let old = folders.open("0");
+        folders.disk.remove("0");
+        folders.disk.make("0");
+        assert!(!Arc::ptr_eq(&old, &folders.open("0")));
     }
 
     #[test]
     fn the_least_recently_used_idle_one_goes_first() {
         let folders = Folders::new(CAP + 2);
-        let held = folders.open(0);
-        (1..CAP).for_each(|n| drop(folders.open(n)));
-        drop(folders.open(1));
-        drop(folders.open(CAP));
-        drop(folders.open(CAP + 1));
+        let held = folders.open("0");
+        for n in (1..CAP).chain([1, CAP, CAP + 1]) {
+            drop(folders.open(&n.to_string()));
+        }
         let kept = folders.kept();
         assert_eq!(kept.len(), CAP);
         for (name, stays) in [(0, true), (1, true), (2, false), (3, false), (4, true)] {
-            assert_eq!(kept.contains(&folders.identity(name)), stays, "{name}");
+            assert_eq!(kept.contains(&folders.dir(&name.to_string()).identity), stays, "{name}");
         }
         drop(held);
     }
@@ -108,9 +104,9 @@ mod tests {
     #[test]
     fn no_more_than_the_cap_are_kept_even_when_all_are_held() {
         let folders = Folders::new(CAP + 1);
-        let held: Vec<_> = (0..=CAP).map(|n| folders.open(n)).collect();
+        let held: Vec<_> = (0..=CAP).map(|n| folders.open(&n.to_string())).collect();
         assert_eq!(folders.kept().len(), CAP);
-        assert!(!folders.kept().contains(&folders.identity(0)));
+        assert!(!folders.kept().contains(&folders.dir("0").identity));
         drop(held);
     }
 }

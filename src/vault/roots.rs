@@ -58,12 +58,15 @@ pub(super) fn relation(place: &Place, other: &Place) -> Option<VaultRelation> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::symlink};
-
     use super::*;
+    use crate::vault::testing::Disk;
 
-    fn place(path: impl AsRef<std::path::Path>) -> Place {
+    fn place(path: &str) -> Place {
         Place::look(&HostPath::parse(path).unwrap())
+    }
+
+    fn on(disk: &Disk, path: &str) -> Place {
+        place(&disk.text(path))
     }
 
     #[test]
@@ -84,58 +87,51 @@ mod tests {
 
     #[test]
     fn a_link_to_a_system_folder_is_one() {
-        let scratch = tempfile::tempdir().unwrap();
-        symlink("/etc", scratch.path().join("link")).unwrap();
-        assert!(is_system(&place(scratch.path().join("link"))));
+        let disk = Disk::with(&[]);
+        disk.link("link", "/etc");
+        assert!(is_system(&on(&disk, "link")));
     }
 
     #[test]
     fn the_home_folder_and_what_holds_it_are_refused_in_every_spelling() {
-        let scratch = tempfile::tempdir().unwrap();
-        let real = scratch.path().join("data/ann");
-        fs::create_dir_all(real.join("Notes")).unwrap();
-        fs::create_dir(scratch.path().join("home")).unwrap();
-        symlink(&real, scratch.path().join("home/ann")).unwrap();
-        let home = place(scratch.path().join("home/ann"));
-        for below in ["home/ann", "home", "data", "data/ann", "home/ann/Notes/.."] {
-            assert!(holds_home(&place(scratch.path().join(below)), &home), "{below}");
+        let disk = Disk::with(&["data/ann/Notes", "homes"]);
+        disk.link("homes/ann", "data/ann");
+        let home = on(&disk, "homes/ann");
+        for path in ["homes/ann", "homes", "data", "data/ann", "homes/ann/Notes/..", ""] {
+            assert!(holds_home(&on(&disk, path), &home), "{path}");
         }
         assert!(holds_home(&place("/"), &home));
-        assert!(!holds_home(&place(scratch.path().join("home/ann/Notes")), &home));
+        assert!(!holds_home(&on(&disk, "homes/ann/Notes"), &home));
     }
 
     #[test]
     fn a_dot_folder_is_refused_unless_obsidian_set_it_up() {
-        let scratch = tempfile::tempdir().unwrap();
-        fs::create_dir_all(scratch.path().join(".plain")).unwrap();
-        fs::create_dir_all(scratch.path().join(".vault/.obsidian")).unwrap();
-        assert!(is_hidden(&place(scratch.path().join(".plain")), None));
-        assert!(!is_hidden(&place(scratch.path().join(".vault")), None));
+        let disk = Disk::with(&[".plain", ".vault/.obsidian"]);
+        assert!(is_hidden(&on(&disk, ".plain"), None));
+        assert!(!is_hidden(&on(&disk, ".vault"), None));
     }
 
     #[test]
     fn private_folders_of_the_home_folder_are_refused_with_all_they_hold() {
-        let scratch = tempfile::tempdir().unwrap();
-        let home = place(scratch.path());
-        for below in [".ssh", ".gnupg/x", ".config/notes/.obsidian"] {
-            fs::create_dir_all(scratch.path().join(below)).unwrap();
-            assert!(is_hidden(&place(scratch.path().join(below)), Some(&home)), "{below}");
+        let disk = Disk::with(&["home/.ssh", "home/.gnupg/x", "home/.config/notes/.obsidian"]);
+        disk.link("link", "home/.config/notes");
+        let home = on(&disk, "home");
+        for path in ["home/.ssh", "home/.gnupg/x", "home/.config/notes", "link"] {
+            assert!(is_hidden(&on(&disk, path), Some(&home)), "{path}");
         }
-        assert!(is_hidden(&place(scratch.path().join(".config/notes")), Some(&home)));
-        symlink(scratch.path().join(".config/notes"), scratch.path().join("link")).unwrap();
-        assert!(is_hidden(&place(scratch.path().join("link")), Some(&home)));
+        assert!(!is_hidden(&on(&disk, "home"), Some(&home)));
     }
 
     #[test]
     fn relations_are_told_by_whole_names() {
-        let scratch = tempfile::tempdir().unwrap();
-        for below in ["Work/Sub", "Work2"] {
-            fs::create_dir_all(scratch.path().join(below)).unwrap();
+        let disk = Disk::with(&["Work/Sub", "Work2"]);
+        for (one, other, expected) in [
+            ("Work/Sub", "Work", Some(VaultRelation::Inside)),
+            ("", "Work", Some(VaultRelation::Contains)),
+            ("Work2", "Work", None),
+            ("Work", "Work/.", None),
+        ] {
+            assert_eq!(relation(&on(&disk, one), &on(&disk, other)), expected, "{one} {other}");
         }
-        let below = |name: &str| place(scratch.path().join(name));
-        assert_eq!(relation(&below("Work/Sub"), &below("Work")), Some(VaultRelation::Inside));
-        assert_eq!(relation(&below(""), &below("Work")), Some(VaultRelation::Contains));
-        assert_eq!(relation(&below("Work2"), &below("Work")), None);
-        assert_eq!(relation(&below("Work"), &below("Work/.")), None);
     }
 }

@@ -1,6 +1,12 @@
 //! A scratch disk with vaults, for the tests of this module.
+#![expect(clippy::disallowed_methods, reason = "tests build the folders they look at")]
 
-use std::{fs, os::unix::fs::symlink, path::PathBuf, time::Instant};
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::PathBuf,
+    time::Instant,
+};
 
 use serde_json::Value;
 
@@ -17,13 +23,37 @@ impl Disk {
     pub(super) fn with(folders: &[&str]) -> Self {
         let disk = Self { scratch: tempfile::tempdir().unwrap() };
         disk.make("home");
-        folders.iter().for_each(|folder| disk.make(folder));
+        for folder in folders {
+            disk.make(folder);
+        }
         disk
     }
 
     /// Makes a folder.
     pub(super) fn make(&self, folder: &str) {
         fs::create_dir_all(self.full(folder)).unwrap();
+    }
+
+    /// Removes a file, a link or an empty folder.
+    pub(super) fn remove(&self, path: &str) {
+        let path = self.full(path);
+        fs::remove_file(&path).or_else(|_| fs::remove_dir(&path)).unwrap();
+    }
+
+    /// Something is at the path.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.full(path).exists()
+    }
+
+    /// Sets permissions, and answers whether they keep this process from reading the folder.
+    pub(super) fn locks(&self, folder: &str, mode: u32) -> bool {
+        fs::set_permissions(self.full(folder), fs::Permissions::from_mode(mode)).unwrap();
+        fs::read_dir(self.full(folder)).is_err()
+    }
+
+    /// The absolute path without links.
+    pub(super) fn real(&self, path: &str) -> String {
+        self.full(path).canonicalize().unwrap().display().to_string()
     }
 
     /// Makes a link at one path to another.
@@ -44,13 +74,18 @@ impl Disk {
 
     /// Writes a registry file below a folder of the home folder.
     pub(super) fn write_registry(&self, below_home: &str, content: &Value) {
-        let folder = self.full(&format!("home/{below_home}/obsidian"));
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("obsidian.json"), content.to_string()).unwrap();
+        self.write(&format!("home/{below_home}/obsidian/obsidian.json"), &content.to_string());
+    }
+
+    /// Writes a file and makes its folders.
+    pub(super) fn write(&self, path: &str, text: &str) {
+        let file = self.full(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
     }
 
     /// The absolute path of one on this disk.
-    pub(super) fn full(&self, path: &str) -> PathBuf {
+    fn full(&self, path: &str) -> PathBuf {
         self.scratch.path().join(path)
     }
 

@@ -231,8 +231,8 @@ mod tests {
         let lists: Vec<_> = (0..7).map(|n| (n.to_string(), format!("v{n}"))).collect();
         disk.obsidian_lists(&lists.iter().map(|(id, path)| (&**id, &**path)).collect::<Vec<_>>());
         let config = VaultConfig { deny: vec!["v1".into()], ..disk.config() };
-        let Err(Error::Vault(VaultError::VaultRequired { vaults })) = self::vaults(config).choose(None, None)
-        else {
+        let known = vaults(config);
+        let Err(Error::Vault(VaultError::VaultRequired { vaults })) = known.choose(None, None) else {
             panic!("a vault is chosen")
         };
         assert_eq!(
@@ -298,7 +298,7 @@ mod tests {
         disk.obsidian_lists(&[("aa", "gone")]);
         let vaults = vaults(disk.config());
         assert_eq!(reason(vaults.find(&Selector::Id("aa".into()))), "vault_missing");
-        assert!(!disk.full("gone").exists());
+        assert!(!disk.has("gone"));
     }
 
     #[test]

@@ -23,23 +23,28 @@ pub(super) struct List;
 
 /// Arguments.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Input {
     /// Read the lists of vaults anew, whatever is cached.
+    #[serde(default)]
     refresh: bool,
     /// Also list vaults whose folder is gone.
+    #[serde(default = "missing_too")]
     include_missing: bool,
     /// The most vaults in one answer.
+    #[serde(default = "usual_limit")]
     #[schemars(range(min = 1, max = 1000))]
     limit: usize,
     /// `nextCursor` of the answer before, to go on.
     cursor: Option<String>,
 }
 
-impl Default for Input {
-    fn default() -> Self {
-        Self { refresh: false, include_missing: true, limit: 200, cursor: None }
-    }
+const fn missing_too() -> bool {
+    true
+}
+
+const fn usual_limit() -> usize {
+    200
 }
 
 /// Answer.
@@ -169,8 +174,9 @@ impl Output {
 }
 
 fn file_line(file: &RegistryFile) -> String {
-    let content = file.error.clone().unwrap_or_else(|| format!("{} vaults", file.vaults));
-    format!("Obsidian's list ({}): {}: {content}", file.label, file.path)
+    let RegistryFile { label, path, vaults, error } = file;
+    let error = error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
+    format!("Obsidian's list ({label}): {path}: {vaults} vaults{error}")
 }
 
 #[cfg(test)]

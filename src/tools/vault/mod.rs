@@ -37,20 +37,17 @@ fn word(value: impl Serialize) -> String {
 
 /// One line with every fact of a record.
 fn line(record: &VaultRecord) -> String {
-    let mut line = format!("* {}  {}  {}", record.name, record.id, record.path);
-    for (applies, flag) in [
-        (record.is_active, "active"),
-        (record.is_default, "default"),
-        (!record.exists, "missing"),
-        (record.exists && !record.initialized, "not initialized"),
-        (record.open == Some(true), "open in Obsidian"),
-        (record.open == Some(false), "closed in Obsidian"),
-    ] {
-        if applies {
-            line.push_str(&format!("  [{flag}]"));
-        }
-    }
-    format!("{line}  ({})", details(record).join("; "))
+    let flags = [
+        (record.is_active, "  [active]"),
+        (record.is_default, "  [default]"),
+        (!record.exists, "  [missing]"),
+        (record.exists && !record.initialized, "  [not initialized]"),
+        (record.open == Some(true), "  [open in Obsidian]"),
+        (record.open == Some(false), "  [closed in Obsidian]"),
+    ];
+    let flags: String = flags.into_iter().filter_map(|(applies, flag)| applies.then_some(flag)).collect();
+    let VaultRecord { name, id, path, .. } = record;
+    format!("* {name}  {id}  {path}{flags}  ({})", details(record).join("; "))
 }
 
 fn details(record: &VaultRecord) -> Vec<String> {

@@ -16,8 +16,8 @@ use crate::{
 pub(super) struct Select;
 
 /// Arguments.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Input {
     /// Vault id from `vault_list`. Give exactly one of `id`, `name` and `path`.
     id: Option<String>,
@@ -51,7 +51,7 @@ pub(super) struct Output {
 impl VaultTool for Select {
     const NAME: &'static str = "vault.select";
     const TITLE: &'static str = "Select Active Vault";
-    const DESCRIPTION: &'static str = "Select the active vault for later calls. Precedence: vaultPath of a call, \
+    const DESCRIPTION: &'static str = "Select the active vault for later calls by id, name or path. Precedence: vaultPath of a call, \
         this selection, OBSIDIAN_VAULT_PATH. KOBSIDIAN_VAULT_ALLOW and KOBSIDIAN_VAULT_DENY may exclude vaults. \
         Obsidian itself is not switched; commands follow the configured instance. Over HTTP a selection lasts \
         for the session or is not kept at all; vaultPath per call always works.";
@@ -140,6 +140,9 @@ impl Render for Output {
     fn blocks(&self) -> Vec<Block> {
         let mut lines = vec![self.summary.clone(), vault::line(&self.active)];
         lines.extend(self.previous.as_ref().map(|previous| format!("Before:\n{}", vault::line(previous))));
+        if !self.changed {
+            lines.push("It was selected already; nothing changed.".into());
+        }
         lines.push(vault::scope_line(self.scope));
         lines.extend(self.notice.clone());
         vec![Block::Text(lines.join("\n"))]
@@ -209,7 +212,7 @@ mod tests {
         }
         let (_, data) = desk.ok("vault.current", json!({})).await;
         assert_eq!(data["active"]["id"], "env:a");
-        assert!(!std::path::Path::new(&desk.path("none")).exists());
+        assert!(!desk.has("none"));
     }
 
     #[tokio::test]

@@ -1,4 +1,5 @@
 //! A server with scratch vaults and a caller that counts what it is told, for the tests of this family.
+#![expect(clippy::disallowed_methods, reason = "tests build the folders they look at")]
 
 use std::{
     fs,
@@ -73,7 +74,9 @@ impl Desk {
 
     fn new(folders: &[&str], set: impl FnOnce(&HostPath, &mut VaultConfig)) -> Self {
         let scratch = tempfile::tempdir().unwrap();
-        folders.iter().for_each(|folder| fs::create_dir(scratch.path().join(folder)).unwrap());
+        for folder in folders {
+            fs::create_dir(scratch.path().join(folder)).unwrap();
+        }
         let mut vaults = VaultConfig { ad_hoc: true, ..VaultConfig::default() };
         set(&HostPath::parse(scratch.path()).unwrap(), &mut vaults);
         let state = State::new(Config {
@@ -103,6 +106,11 @@ impl Desk {
         fs::create_dir_all(self.path(name)).unwrap();
     }
 
+    /// Something is at the path.
+    pub(super) fn has(&self, name: &str) -> bool {
+        fs::exists(self.path(name)).unwrap()
+    }
+
     /// Makes a file.
     pub(super) fn write(&self, name: &str) {
         fs::write(self.path(name), "").unwrap();
@@ -130,7 +138,9 @@ impl Desk {
     pub(super) async fn ok(&self, tool: &str, arguments: Value) -> (String, Value) {
         let Reply { blocks, data } = self.call(tool, arguments).await.unwrap();
         let [Block::Text(text)] = &blocks[..] else { panic!("one text block: {blocks:?}") };
-        strings(&data).for_each(|leaf| assert!(text.contains(leaf), "`{leaf}` is not in: {text}"));
+        for leaf in strings(&data) {
+            assert!(text.contains(leaf), "`{leaf}` is not in: {text}");
+        }
         (text.clone(), data)
     }
 
