@@ -5,7 +5,8 @@ use sha2::{Digest, Sha256};
 
 const VERSION: u8 = 1;
 const DIGEST_LEN: usize = 12;
-const LEN: usize = 1 + DIGEST_LEN + 8;
+/// Version and digest; eight bytes of position follow.
+const HEAD_LEN: usize = 1 + DIGEST_LEN;
 
 /// What a page is a page of: the question and the state it was answered from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +36,7 @@ impl Paged {
 
     /// The cursor that goes on at a position.
     pub fn cursor(&self, position: usize) -> String {
-        let mut bytes = Vec::with_capacity(LEN);
-        bytes.push(VERSION);
+        let mut bytes = vec![VERSION];
         bytes.extend(self.0);
         bytes.extend((position as u64).to_be_bytes());
         URL_SAFE_NO_PAD.encode(bytes)
@@ -45,13 +45,12 @@ impl Paged {
     /// The position of a cursor that was made for the same question and state.
     pub fn position(&self, cursor: &str) -> Result<usize, CursorProblem> {
         let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| CursorProblem::Malformed)?;
-        let bytes: [u8; LEN] = bytes.try_into().map_err(|_| CursorProblem::Malformed)?;
-        let (head, position) = bytes.split_at(1 + DIGEST_LEN);
+        let split = bytes.split_last_chunk().filter(|(head, _)| head.len() == HEAD_LEN);
+        let (head, position) = split.ok_or(CursorProblem::Malformed)?;
         if head[0] != VERSION || head[1..] != self.0 {
             return Err(CursorProblem::Stale);
         }
-        let position = position.try_into().map(u64::from_be_bytes).map_err(|_| CursorProblem::Malformed)?;
-        usize::try_from(position).map_err(|_| CursorProblem::Malformed)
+        usize::try_from(u64::from_be_bytes(*position)).map_err(|_| CursorProblem::Malformed)
     }
 }
 
