@@ -133,7 +133,12 @@ pub enum PathError {
     FileChanging { path: String },
     /// The bytes are not UTF-8 text.
     #[error("`{path}` is not UTF-8 text: it breaks at byte {offset_in_bytes}. Nothing was written.")]
-    NotUtf8 { path: String, offset_in_bytes: u64, hash: String },
+    NotUtf8 {
+        path: String,
+        offset_in_bytes: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hash: Option<String>,
+    },
     /// A size is over its cap.
     #[error("{size_in_bytes} bytes for `{path}` are over the cap of {cap_in_bytes}. Nothing was written.")]
     TooLarge {
@@ -143,6 +148,17 @@ pub enum PathError {
         #[serde(skip_serializing_if = "Option::is_none")]
         setting: Option<&'static str>,
     },
+}
+
+impl PathError {
+    /// Refuses a size over the cap of one write (`too_large`), naming its setting.
+    pub fn refuse_over_write_cap(path: &str, size_in_bytes: u64, cap_in_bytes: u64) -> Result<(), Self> {
+        if size_in_bytes <= cap_in_bytes {
+            return Ok(());
+        }
+        let setting = Some("MAX_FILE_WRITE_BYTES");
+        Err(Self::TooLarge { path: path.to_owned(), size_in_bytes, cap_in_bytes, setting })
+    }
 }
 
 const fn op_words(op: PolicyOp) -> &'static str {

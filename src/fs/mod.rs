@@ -6,20 +6,23 @@ mod caps;
 mod context;
 mod displaced;
 pub mod host;
+mod list;
 mod lock;
 mod publish;
 mod read;
 mod resolve;
 pub mod root;
+mod source;
 pub mod sys;
 
 pub use host::{DirProblem, FileStamp, FoundDir, HostPath, Identity, OpenDir};
 pub use publish::{
-    Admit, Compute, Content, DurableReason, Expect, Guarantee, Incumbent, Ladder, Source, Warning, Written,
+    Admit, Compute, Content, DurableReason, Expect, Guarantee, Incumbent, Ladder, Warning, Written,
 };
 pub use read::{Look, VaultFile};
-pub use resolve::{Lookup, Place};
+pub use resolve::{Lookup, OUTSIDE, Place};
 pub use root::Root;
+pub use source::Source;
 
 use std::time::Duration;
 

@@ -1,1 +1,8 @@
-//! ops.
+//! What each tool does, as plain functions on a vault; `apply` alone writes.
+
+pub mod apply;
+pub mod mime;
+pub mod plan;
+pub mod read_file;
+pub mod report;
+pub mod write_file;

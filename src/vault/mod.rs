@@ -3,6 +3,7 @@
 mod admission;
 mod config;
 mod discovery;
+mod files;
 mod gate;
 mod known;
 mod obsidian_json;
@@ -24,7 +25,6 @@ pub use vaults::{Current, CurrentReason, Listing, Selected, Selector, Vaults};
 use crate::{
     fs::{HostPath, Root},
     path::PathPolicy,
-    text::fold,
 };
 
 /// The vault a call acts on: an open folder, and what may be done in it.
@@ -34,10 +34,9 @@ pub struct Vault {
     pub record: VaultRecord,
     configured: HostPath,
     root: Arc<Root>,
-    policy: Arc<PathPolicy>,
+    /// The operator's, with the blocked vaults below the root denied.
+    policy: PathPolicy,
     files: Arc<FileConfig>,
-    /// Folded paths of blocked vaults below the root.
-    withheld: Vec<String>,
 }
 
 impl Vault {
@@ -46,7 +45,8 @@ impl Vault {
         &self.root
     }
 
-    /// The operator's path policy.
+    /// The path policy in force here: the operator's, and a vault the operator blocks that lies below this one is
+    /// denied like an entry of `OBSIDIAN_DENY_PATHS`.
     pub fn policy(&self) -> &PathPolicy {
         &self.policy
     }
@@ -59,16 +59,5 @@ impl Vault {
     /// The folder as it was configured or given.
     pub fn configured_path(&self) -> &HostPath {
         &self.configured
-    }
-
-    /// A vault the operator blocks lies at this vault-relative path or above it.
-    ///
-    /// Such a path is a denied one, as if it stood in `OBSIDIAN_DENY_PATHS`; its entry is never named. Like every
-    /// denial it is asked twice: for the path of the request, and for the path to which links resolve.
-    pub fn withholds(&self, path: &str) -> bool {
-        let key = fold::key(path);
-        self.withheld.iter().any(|entry| {
-            key.strip_prefix(entry.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
     }
 }

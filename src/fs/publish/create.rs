@@ -209,7 +209,8 @@ fn refusal(root: &Root, target: &Target<'_>, errno: Errno) -> Error {
     }
 }
 
-fn exists(root: &Root, place: &Place) -> Error {
+/// The refusal of a name that is taken, with what is there.
+pub(super) fn exists(root: &Root, place: &Place) -> Error {
     let look = root.open_file(place).and_then(|file| file.hash(root.config.max_hash_bytes)).ok();
     WriteError::FileExists {
         path: place.asked().to_owned(),

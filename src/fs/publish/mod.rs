@@ -10,14 +10,14 @@ mod sync;
 mod target;
 mod update;
 
-use std::{io::Read, os::fd::OwnedFd};
+use std::io::Read;
 
 use serde::Serialize;
 
 pub use sync::{DurableReason, Guarantee};
 pub use update::{Admit, Compute};
 
-use super::{Place, Root, VaultFile, sys::Stat};
+use super::{Place, Root, Source, VaultFile, source::pour_through};
 use crate::{
     error::{Error, PathError, UnguardableProblem, WriteError},
     path::VaultPath,
@@ -47,21 +47,12 @@ pub enum Content {
     File(Source),
 }
 
-/// An open regular file outside the vault.
-#[derive(Debug)]
-pub struct Source {
-    pub(super) file: OwnedFd,
-    pub(super) stat: Stat,
-    /// The hash its bytes must have, where one was given.
-    pub(super) expected: Option<ContentHash>,
-}
-
 impl std::fmt::Debug for Content {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
             Self::Stream(_) => f.write_str("Stream"),
-            Self::File(source) => write!(f, "File({})", source.stat.size),
+            Self::File(source) => write!(f, "File({})", source.size()),
         }
     }
 }
@@ -125,6 +116,11 @@ impl Root {
         }
     }
 
+    /// The refusal for a place at which a file exists that must not be replaced; it tells the hash there.
+    pub fn taken(&self, place: &Place) -> Error {
+        create::exists(self, place)
+    }
+
     /// An overwrite without precondition: whatever is there is replaced, and what is not there is created.
     ///
     /// The two cases can turn into each other while the call runs; it follows a few times.
@@ -166,6 +162,21 @@ fn turned(error: &Error) -> bool {
 }
 
 impl Content {
+    /// The hash and size it would have, and its bytes where they are in memory; nothing is written.
+    pub fn measure(self, cap: u64, asked: &str) -> Result<(ContentHash, u64, Option<Vec<u8>>), Error> {
+        match self {
+            Self::Bytes(bytes) => Ok((ContentHash::of(&bytes), bytes.len() as u64, Some(bytes))),
+            Self::Stream(mut stream) => {
+                let (hash, size) = pour_through(stream.as_mut(), cap, asked, |_| Ok(()))?;
+                Ok((hash, size, None))
+            }
+            Self::File(source) => {
+                let (hash, size) = source.hash_through(cap, asked, |_| Ok(()))?;
+                Ok((hash, size, None))
+            }
+        }
+    }
+
     /// A second try may use it.
     const fn can_be_read_again(&self) -> bool {
         matches!(self, Self::Bytes(_))

@@ -2,7 +2,6 @@
 
 use std::{
     ffi::OsStr,
-    io::Read as _,
     os::fd::OwnedFd,
     sync::{
         Arc,
@@ -17,15 +16,16 @@ use super::{
     super::{
         Root,
         context::{IoContext, failure},
+        source::{Source, pour_through},
         sys::{self, LinkForm, Stat, Step},
     },
-    Content, Source,
+    Content,
     area::{Area, Slot},
     target::Target,
 };
 use crate::{
-    error::{ArgumentsError, Error, PathError, WriteError},
-    text::{ContentHash, Hasher},
+    error::{Error, PathError, WriteError},
+    text::ContentHash,
 };
 
 /// Streams go through a buffer of this size, and larger contents are hashed beside the write.
@@ -141,24 +141,12 @@ fn pour(file: &OwnedFd, content: &mut Content, cap: u64, asked: &str) -> Result<
     match content {
         Content::Bytes(bytes) => {
             let size = bytes.len() as u64;
-            check_size(size, cap, asked)?;
+            PathError::refuse_over_write_cap(asked, size, cap)?;
             pour_bytes(file, bytes).at("write", asked).map(|hash| (hash, size))
         }
         Content::Stream(stream) => pour_stream(file, stream.as_mut(), cap, asked),
         Content::File(source) => pour_file(file, source, cap, asked),
     }
-}
-
-fn check_size(size: u64, cap: u64, asked: &str) -> Result<(), Error> {
-    if size <= cap {
-        return Ok(());
-    }
-    Err(too_large(size, cap, asked))
-}
-
-fn too_large(size_in_bytes: u64, cap_in_bytes: u64, asked: &str) -> Error {
-    let setting = Some("MAX_FILE_WRITE_BYTES");
-    PathError::TooLarge { path: asked.to_owned(), size_in_bytes, cap_in_bytes, setting }.into()
 }
 
 fn pour_bytes(file: &OwnedFd, bytes: &[u8]) -> Result<ContentHash, Errno> {
@@ -181,84 +169,17 @@ fn pour_stream(
     cap: u64,
     asked: &str,
 ) -> Result<(ContentHash, u64), Error> {
-    let mut hasher = Hasher::default();
-    let mut buffer = vec![0; STEP];
-    let mut size = 0;
-    loop {
-        let count = fill_buffer(stream, &mut buffer).map_err(|error| {
-            let errno = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
-            WriteError::IoError {
-                path: asked.to_owned(),
-                step: "read source",
-                errno: super::super::errno_name(errno),
-            }
-        })?;
-        size += count as u64;
-        check_size(size, cap, asked)?;
-        hasher.update(&buffer[..count]);
-        write_all(file, &buffer[..count]).at("write", asked)?;
-        if count < buffer.len() {
-            return Ok((hasher.finish(), size));
-        }
-    }
-}
-
-/// Reads until the buffer is full or the stream ends.
-fn fill_buffer(stream: &mut dyn std::io::Read, buffer: &mut [u8]) -> std::io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match stream.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
+    pour_through(stream, cap, asked, |step| write_all(file, step).at("write", asked))
 }
 
 /// Copies an open file, sharing its blocks where the file systems can; the source must not move meanwhile.
 fn pour_file(file: &OwnedFd, source: &Source, cap: u64, asked: &str) -> Result<(ContentHash, u64), Error> {
-    check_size(source.stat.size, cap, asked)?;
     let shared = sys::clone_blocks(&source.file, file).is_ok();
-    let mut reader = SourceReader { file: &source.file, offset: 0 };
-    let (hash, size) = if shared {
-        hash_stream(&mut reader).at("read source", asked)?
-    } else {
-        pour_stream(file, &mut reader, cap, asked)?
-    };
-    let now = sys::stat(&source.file).at("stat source", asked)?;
-    if !now.unmoved(&source.stat) || size != now.size {
-        return Err(ArgumentsError::SourceChanged {}.into());
-    }
-    if source.expected.is_some_and(|expected| expected != hash) {
-        return Err(ArgumentsError::SourceMismatch { actual_hash: hash.to_string() }.into());
-    }
-    Ok((hash, size))
-}
-
-struct SourceReader<'a> {
-    file: &'a OwnedFd,
-    offset: u64,
-}
-
-impl std::io::Read for SourceReader<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = sys::read_at(self.file, buffer, self.offset)?;
-        self.offset += count as u64;
-        Ok(count)
-    }
-}
-
-fn hash_stream(reader: &mut SourceReader<'_>) -> Result<(ContentHash, u64), Errno> {
-    let mut hasher = Hasher::default();
-    let mut buffer = vec![0; STEP];
-    loop {
-        match reader.read(&mut buffer).map_err(|_| Errno::IO)? {
-            0 => return Ok((hasher.finish(), reader.offset)),
-            count => hasher.update(&buffer[..count]),
-        }
-    }
+    source.hash_through(
+        cap,
+        asked,
+        |step| if shared { Ok(()) } else { write_all(file, step).at("write", asked) },
+    )
 }
 
 fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {

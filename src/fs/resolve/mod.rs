@@ -27,6 +27,9 @@ use crate::{
     text::fold,
 };
 
+/// What stands for the target of a link that leaves the vault.
+pub const OUTSIDE: &str = "outside the vault";
+
 /// What a path is looked up for; decides what a name that differs only in case means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookup {
@@ -328,7 +331,12 @@ impl Place {
         Ok(())
     }
 
-    /// What lies at the name is a regular file, or nothing does; anything else is refused with its reason.
+    /// What lies at the name is a regular file, or nothing does.
+    pub fn refuse_unless_file(&self) -> Result<(), Error> {
+        self.leaf.map_or(Ok(()), |leaf| self.refuse_special(&leaf))
+    }
+
+    /// Refuses anything but a regular file, with its reason.
     pub(super) fn refuse_special(&self, leaf: &Stat) -> Result<(), Error> {
         let path = self.asked().to_owned();
         let problem = match leaf.kind {
@@ -349,7 +357,7 @@ impl Place {
 
     /// Where a link at the name points: relative to the vault, or that it does not stay inside.
     fn describe(&self, target: &OsString) -> String {
-        let outside = || "outside the vault".to_owned();
+        let outside = || OUTSIDE.to_owned();
         let Some(target) = target.to_str() else { return outside() };
         let base = self.folder.canonical.as_str();
         let target = match self.folder.in_vault(target) {

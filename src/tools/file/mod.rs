@@ -1,6 +1,35 @@
 //! Bytes: `*_file`.
 
-use crate::tools::Entry;
+mod read_file;
+mod write_file;
+
+use crate::{
+    error::Error,
+    tools::{Cx, Entry, entry},
+    vault::Vault,
+};
 
 /// The family, in listing order.
-pub const TOOLS: &[Entry] = &[];
+pub const TOOLS: &[Entry] = &[entry::<read_file::ReadFile>(), entry::<write_file::WriteFile>()];
+
+/// Runs an operation on the vault a call acts on: its argument, else its session's selection, else the default.
+async fn on_vault<T: Send + 'static>(
+    cx: &Cx,
+    vault_path: Option<String>,
+    operation: impl FnOnce(&Vault) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let state = cx.state.clone();
+    let selected = cx.caller.session().and_then(|session| cx.state.sessions.get(&session));
+    cx.state
+        .work
+        .files(move || {
+            let selected = selected.as_ref().map(|selection| selection.path.as_str());
+            operation(&state.vaults.choose(vault_path.as_deref(), selected)?)
+        })
+        .await
+}
+
+/// A sentence about a name that the disk spells otherwise.
+fn spelling_notice(requested: Option<&String>, path: &str) -> Option<String> {
+    requested.map(|requested| format!("You asked for `{requested}`; the file on disk is `{path}`."))
+}

@@ -1,0 +1,218 @@
+//! Files outside the vault whose bytes go into it.
+
+use std::{io::Read, os::fd::OwnedFd};
+
+use rustix::{
+    fs::{FileType, OFlags, ResolveFlags},
+    io::Errno,
+};
+
+use super::{
+    HostPath, errno_name,
+    sys::{self, Stat},
+};
+use crate::{
+    error::{ArgumentsError, Error, PathError, WriteError},
+    text::{ContentHash, Hasher},
+};
+
+/// Streams go through a buffer of this size.
+const STEP: usize = 1024 * 1024;
+
+/// An open regular file outside the vault.
+#[derive(Debug)]
+pub struct Source {
+    pub(super) file: OwnedFd,
+    stat: Stat,
+    /// The hash its bytes must have, where one was given.
+    expected: Option<ContentHash>,
+}
+
+impl Source {
+    /// Opens a file in one of the folders that remote callers may take files from.
+    ///
+    /// No link on the way is followed, and nothing but a regular file is opened for reading.
+    pub fn open(folders: &[HostPath], path: &str, expected: Option<ContentHash>) -> Result<Self, Error> {
+        let forbidden = || Error::from(ArgumentsError::SourceForbidden {});
+        let path = HostPath::parse(path).ok_or_else(forbidden)?;
+        let folder = folders.iter().find(|folder| path.is_within(folder)).ok_or_else(forbidden)?;
+        let below =
+            path.below(folder).filter(|below| *below != "").ok_or(ArgumentsError::SourceNotAFile {})?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let folder = sys::open_path(folder.as_path().as_os_str(), flags).map_err(problem)?;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+        let file = sys::open_beneath(folder, below.as_os_str(), flags, ResolveFlags::NO_SYMLINKS);
+        Self::of(file.map_err(problem)?, expected)
+    }
+
+    /// Opens any regular file that the user of this process can read; none for a pipe or a device, which is a stream.
+    pub fn open_host(path: &HostPath, expected: Option<ContentHash>) -> Result<Option<Self>, Error> {
+        let file =
+            sys::open_path(path.as_path().as_os_str(), OFlags::RDONLY | OFlags::NONBLOCK).map_err(problem)?;
+        let kind = sys::stat(&file).map_err(problem)?.kind;
+        if matches!(kind, FileType::Fifo | FileType::CharacterDevice) {
+            return Ok(None);
+        }
+        Self::of(file, expected).map(Some)
+    }
+
+    fn of(file: OwnedFd, expected: Option<ContentHash>) -> Result<Self, Error> {
+        let stat = sys::stat(&file).map_err(problem)?;
+        if stat.kind != FileType::RegularFile {
+            return Err(ArgumentsError::SourceNotAFile {}.into());
+        }
+        Ok(Self { file, stat, expected })
+    }
+
+    /// The size when it was opened.
+    pub const fn size(&self) -> u64 {
+        self.stat.size
+    }
+
+    /// Hands all bytes to `each` and answers their hash and size.
+    ///
+    /// `source_changed` when the file moved meanwhile, `source_mismatch` when it is not what was expected.
+    pub(super) fn hash_through(
+        &self,
+        cap: u64,
+        asked: &str,
+        each: impl FnMut(&[u8]) -> Result<(), Error>,
+    ) -> Result<(ContentHash, u64), Error> {
+        PathError::refuse_over_write_cap(asked, self.stat.size, cap)?;
+        let mut reader = Reader { file: &self.file, offset: 0 };
+        let (hash, size) = pour_through(&mut reader, cap, asked, each)?;
+        let now = sys::stat(&self.file).map_err(problem)?;
+        if !now.unmoved(&self.stat) || size != now.size {
+            return Err(ArgumentsError::SourceChanged {}.into());
+        }
+        if self.expected.is_some_and(|expected| expected != hash) {
+            return Err(ArgumentsError::SourceMismatch { actual_hash: hash.to_string() }.into());
+        }
+        Ok((hash, size))
+    }
+}
+
+fn problem(errno: Errno) -> Error {
+    match errno {
+        Errno::NOENT | Errno::NOTDIR => ArgumentsError::SourceMissing {}.into(),
+        Errno::LOOP | Errno::XDEV | Errno::ACCESS | Errno::PERM => ArgumentsError::SourceForbidden {}.into(),
+        Errno::NXIO | Errno::ISDIR => ArgumentsError::SourceNotAFile {}.into(),
+        errno => {
+            let path = "source_path".to_owned();
+            WriteError::IoError { path, step: READ_SOURCE, errno: errno_name(errno) }.into()
+        }
+    }
+}
+
+const READ_SOURCE: &str = "read source";
+
+struct Reader<'a> {
+    file: &'a OwnedFd,
+    offset: u64,
+}
+
+impl Read for Reader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = sys::read_at(self.file, buffer, self.offset)?;
+        self.offset += count as u64;
+        Ok(count)
+    }
+}
+
+/// Hands all bytes of a stream to `each` in steps, and answers their hash and size; `too_large` over the cap.
+pub(super) fn pour_through(
+    stream: &mut dyn Read,
+    cap: u64,
+    asked: &str,
+    mut each: impl FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(ContentHash, u64), Error> {
+    let mut hasher = Hasher::default();
+    let mut buffer = vec![0; STEP];
+    let mut size = 0;
+    loop {
+        let count = fill(stream, &mut buffer).map_err(|error| {
+            let errno = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
+            WriteError::IoError { path: asked.to_owned(), step: READ_SOURCE, errno: errno_name(errno) }
+        })?;
+        size += count as u64;
+        PathError::refuse_over_write_cap(asked, size, cap)?;
+        hasher.update(&buffer[..count]);
+        each(&buffer[..count])?;
+        if count < buffer.len() {
+            return Ok((hasher.finish(), size));
+        }
+    }
+}
+
+/// Reads until the buffer is full or the stream ends.
+fn fill(stream: &mut dyn Read, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match stream.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// A host file as a stream: for pipes and devices.
+pub fn open_stream(path: &HostPath) -> std::io::Result<Box<dyn Read + Send>> {
+    let file = sys::open_path(path.as_path().as_os_str(), OFlags::RDONLY)?;
+    Ok(Box::new(std::fs::File::from(file)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> (tempfile::TempDir, Vec<HostPath>) {
+        let scratch = tempfile::tempdir().unwrap();
+        std::fs::create_dir(scratch.path().join("out")).unwrap();
+        std::fs::write(scratch.path().join("out/a.pdf"), "hello\n").unwrap();
+        std::fs::write(scratch.path().join("secret"), "s").unwrap();
+        std::os::unix::fs::symlink("../secret", scratch.path().join("out/link")).unwrap();
+        let out = HostPath::parse(scratch.path().join("out")).unwrap();
+        (scratch, vec![out])
+    }
+
+    fn open(folders: &[HostPath], name: &str, hash: Option<ContentHash>) -> Result<Source, Error> {
+        Source::open(folders, folders[0].join(name).as_path().to_str().unwrap(), hash)
+    }
+
+    #[test]
+    fn only_regular_files_below_an_open_folder_are_sources() {
+        let (_scratch, folders) = folder();
+        assert_eq!(open(&folders, "a.pdf", None).unwrap().size(), 6);
+        for (name, reason) in [
+            ("../secret", "source_forbidden"),
+            ("link", "source_forbidden"),
+            ("none", "source_missing"),
+            ("", "source_not_a_file"),
+        ] {
+            assert_eq!(open(&folders, name, None).unwrap_err().name(), reason, "{name}");
+        }
+        assert_eq!(Source::open(&folders, "a.pdf", None).unwrap_err().name(), "source_forbidden");
+        assert_eq!(Source::open(&[], "/etc/passwd", None).unwrap_err().name(), "source_forbidden");
+    }
+
+    #[test]
+    fn another_hash_or_a_change_on_the_way_is_found() {
+        let (_scratch, folders) = folder();
+        let other = open(&folders, "a.pdf", Some(ContentHash::of(b"x"))).unwrap();
+        let failed = other.hash_through(99, "a", |_| Ok(())).unwrap_err();
+        assert_eq!(failed.report()["data"]["actualHash"], ContentHash::of(b"hello\n").to_string());
+        let source = open(&folders, "a.pdf", Some(ContentHash::of(b"hello\n"))).unwrap();
+        assert_eq!(source.hash_through(99, "a", |_| Ok(())).unwrap().1, 6);
+        std::fs::write(folders[0].join("a.pdf").as_path(), "longer now").unwrap();
+        assert_eq!(source.hash_through(99, "a", |_| Ok(())).unwrap_err().name(), "source_changed");
+    }
+
+    #[test]
+    fn a_stream_over_the_cap_is_refused_as_soon_as_it_is_seen() {
+        let failed = pour_through(&mut std::io::repeat(1), 3_000_000, "a", |_| Ok(())).unwrap_err();
+        assert_eq!(failed.name(), "too_large");
+    }
+}
