@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-pub use blocks::{Block, Render};
+pub use blocks::{Block, Render, fenced};
 
 use crate::{
     cancel::CancelFlag,
@@ -94,6 +94,8 @@ pub trait VaultTool: 'static {
     const ACCESS: Access;
     /// Its annotations.
     const HINTS: Hints;
+    /// Its answers may be as long as `MAX_RESPONSE_CHARS`, which clients that cut earlier are told.
+    const LONG_ANSWERS: bool = false;
     /// Its arguments.
     type Input: DeserializeOwned + JsonSchema + Send;
     /// Its answer.
@@ -115,7 +117,8 @@ pub struct Reply {
     pub data: Value,
 }
 
-type Running = Pin<Box<dyn Future<Output = Result<Reply, Halt>> + Send>>;
+/// A call under way.
+pub type Running = Pin<Box<dyn Future<Output = Result<Reply, Halt>> + Send>>;
 
 /// One tool with its types erased.
 pub struct Entry {
@@ -129,12 +132,14 @@ pub struct Entry {
     pub access: Access,
     /// Its annotations.
     pub hints: Hints,
+    /// Its answers may be as long as `MAX_RESPONSE_CHARS`.
+    pub long_answers: bool,
     /// The schema of its arguments under these settings.
     pub input_schema: fn(&State) -> Object,
     /// The schema of its structured answer.
     pub output_schema: fn() -> Object,
-    /// Types the arguments and runs the tool.
-    pub call: fn(Cx, Object) -> Running,
+    /// Types the arguments by the schema that was listed, and runs the tool.
+    pub call: fn(Cx, Arc<Object>, Object) -> Running,
 }
 
 /// Erases the types of a tool.
@@ -145,6 +150,7 @@ pub const fn entry<T: VaultTool>() -> Entry {
         description: T::DESCRIPTION,
         access: T::ACCESS,
         hints: T::HINTS,
+        long_answers: T::LONG_ANSWERS,
         input_schema: input_schema::<T>,
         output_schema: schema::output::<T::Output>,
         call: call::<T>,
@@ -157,9 +163,8 @@ fn input_schema<T: VaultTool>(state: &State) -> Object {
     schema
 }
 
-fn call<T: VaultTool>(cx: Cx, arguments: Object) -> Running {
+fn call<T: VaultTool>(cx: Cx, declared: Arc<Object>, arguments: Object) -> Running {
     Box::pin(async move {
-        let declared = input_schema::<T>(&cx.state);
         let input = arguments::read::<T::Input>(&declared, arguments)?;
         let output = T::run(&cx, input).await?;
         let data = serde_json::to_value(&output).map_err(|_| crate::error::ServingError::Internal {})?;
