@@ -1,1 +1,107 @@
-//! cli.
+//! The command line: the server by default, and other commands through the same library entries.
+
+mod call;
+mod exit;
+mod log;
+mod out;
+mod peer;
+mod serve;
+mod signals;
+
+pub use exit::Status;
+
+use std::{
+    env::consts::{ARCH, OS},
+    ffi::OsString,
+    io,
+    sync::{Arc, LazyLock},
+};
+
+use clap::{Parser, Subcommand};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::{
+    config::{Args, Config},
+    error::Exit,
+    serving::State,
+};
+
+/// Blocking work is bounded by its own pools; this is a bound on their threads.
+const BLOCKING_THREADS: usize = 64;
+
+/// The arguments of the program.
+#[derive(Debug, Parser)]
+#[command(name = "vaultwright", version = version(), about, max_term_width = 110)]
+pub struct Cli {
+    /// What to do; the server without it.
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// What everything depends on.
+    #[command(flatten)]
+    pub settings: Args,
+    /// How a command talks.
+    #[command(flatten)]
+    manner: Manner,
+}
+
+/// How a command talks.
+#[derive(Debug, Clone, Copy, clap::Args)]
+struct Manner {
+    /// One JSON document on standard output, on failure too
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(flatten)]
+    log: log::Flags,
+}
+
+#[derive(Debug, Default, Subcommand)]
+enum Command {
+    /// Serve one client over standard input and output (the default)
+    #[default]
+    Serve,
+    /// Call one tool as a client would
+    Call(call::Call),
+}
+
+/// Runs the program.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Status {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return out::usage(&error),
+    };
+    let config = match Config::try_from(cli.settings) {
+        Ok(config) => config,
+        Err(error) => return out::failed(&error, Exit::Usage),
+    };
+    log::start(cli.manner.log, &config.log_level);
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => return out::failed(&error, Exit::Internal),
+    };
+    let state = Arc::new(State::new(config));
+    let status = runtime.block_on(cli.command.unwrap_or_default().run(state, cli.manner.json));
+    runtime.shutdown_background();
+    status
+}
+
+impl Command {
+    async fn run(self, state: Arc<State>, json: bool) -> Status {
+        match self {
+            Self::Serve => serve::run(state).await,
+            Self::Call(call) => signals::or_interrupted(&state, call.run(&state, json)).await,
+        }
+    }
+}
+
+fn runtime() -> io::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(2).max_blocking_threads(BLOCKING_THREADS).enable_all().build()
+}
+
+/// Version and target: what a bug report needs.
+fn version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| {
+        let environment = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
+        format!("{} {ARCH}-{OS}-{environment}", env!("CARGO_PKG_VERSION"))
+    });
+    &VERSION
+}

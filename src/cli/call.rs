@@ -1,0 +1,93 @@
+//! `call`: one tool through the real protocol, in this process.
+
+use std::{
+    io::{self, Read},
+    path::absolute,
+    sync::{Arc, OnceLock},
+};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    Status, out,
+    peer::{Answer, Peer, PeerError},
+};
+use crate::{
+    error::Exit,
+    fs::host::{self, HostPath},
+    mcp::Server,
+    serving::State,
+    transport::limits,
+};
+
+/// One call.
+#[derive(Debug, clap::Args)]
+pub(super) struct Call {
+    /// The name of the tool, in either spelling
+    tool: String,
+    /// Its arguments: JSON, @FILE, or - for standard input
+    #[arg(default_value = "{}", value_name = "JSON|@FILE|-")]
+    arguments: String,
+}
+
+impl Call {
+    pub(super) async fn run(self, state: &Arc<State>, json: bool) -> Status {
+        let limit = limits::max_message(state.config.files.max_write_bytes);
+        let arguments = match arguments(&self.arguments, limit) {
+            Ok(arguments) => arguments,
+            Err(why) => return out::failed(&why, Exit::Usage),
+        };
+        let failure = Arc::new(OnceLock::new());
+        let seen = Arc::clone(&failure);
+        let server = Server::new(Arc::clone(state)).observed(move |error| {
+            seen.get_or_init(|| error.reason().exit());
+        });
+        match call(server, limit, self.tool, arguments).await {
+            Ok(answer) => show(&answer, json, failure.get().copied()),
+            Err(error) => out::failed(&error, error.exit()),
+        }
+    }
+}
+
+async fn call(
+    server: Server,
+    limit: usize,
+    tool: String,
+    arguments: Map<String, Value>,
+) -> Result<Answer, PeerError> {
+    Peer::open(server, limit).await?.call(tool, arguments).await
+}
+
+fn show(answer: &Answer, json: bool, failure: Option<Exit>) -> Status {
+    let exit = failure.unwrap_or(Exit::Ok);
+    let shown = match &answer.error {
+        Some(error) if json => out::data(&json!({ "error": error }).to_string()),
+        None if json => out::data(&answer.whole.to_string()),
+        Some(_) => {
+            out::tell(&answer.text);
+            Ok(())
+        }
+        None => out::data(&answer.text),
+    };
+    shown.err().unwrap_or(Status::Ended(exit))
+}
+
+fn arguments(source: &str, limit: usize) -> Result<Map<String, Value>, String> {
+    let bytes = match (source, source.strip_prefix('@')) {
+        ("-", _) => standard_input(limit).map_err(|error| format!("standard input: {error}"))?,
+        (_, Some(file)) => read_file(file, limit).ok_or_else(|| format!("{file}: cannot be read"))?,
+        (json, None) => json.as_bytes().to_vec(),
+    };
+    serde_json::from_slice(&bytes).map_err(|error| format!("the arguments are no JSON object: {error}"))
+}
+
+fn standard_input(limit: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(limit as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn read_file(file: &str, limit: usize) -> Option<Vec<u8>> {
+    let path = HostPath::parse(absolute(file).ok()?)?;
+    host::read(&path, limit as u64).ok().map(|(bytes, _)| bytes)
+}

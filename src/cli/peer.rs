@@ -1,0 +1,94 @@
+//! A client of our own server, on a pipe in memory.
+
+use rmcp::{
+    RoleClient,
+    model::{CallToolRequestParams, CallToolResult, ContentBlock, ProtocolVersion},
+    service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService, ServiceError},
+    transport::async_rw::AsyncRwTransport,
+};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::{error::Exit, mcp::Server, transport::stdio};
+
+/// How much stands in the pipe before its writer waits.
+const PIPE_BYTES: usize = 64 * 1024;
+
+/// Where a result holds the error object.
+const ERROR_KEY: &str = "dev.vaultwright/error";
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PeerError {
+    #[error("no connection to the server: {0}")]
+    Opening(Box<ClientInitializeError>),
+    /// The protocol knows no such call.
+    #[error("{0}")]
+    Refused(String),
+    #[error("the server did not answer: {0}")]
+    Broken(ServiceError),
+}
+
+impl PeerError {
+    pub(super) const fn exit(&self) -> Exit {
+        match self {
+            Self::Refused(_) => Exit::Usage,
+            Self::Opening(_) | Self::Broken(_) => Exit::Internal,
+        }
+    }
+}
+
+/// What a call answered.
+pub(super) struct Answer {
+    /// The content blocks as text; an image as a note about it.
+    pub(super) text: String,
+    /// The error object of a tool that failed.
+    pub(super) error: Option<Value>,
+    /// The whole result.
+    pub(super) whole: Value,
+}
+
+/// A client with its server.
+pub(super) struct Peer(RunningService<RoleClient, ()>);
+
+impl Peer {
+    pub(super) async fn open(server: Server, max_line: usize) -> Result<Self, PeerError> {
+        let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
+        tokio::spawn(stdio::serve_over(server, tokio::io::split(theirs), CancellationToken::new(), max_line));
+        let (input, output) = tokio::io::split(ours);
+        let pipe = AsyncRwTransport::new_client(input, output).with_max_line_length(usize::MAX);
+        let lifecycle =
+            ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+        let client = ().serve_with_lifecycle(pipe, lifecycle).await;
+        client.map(Self).map_err(|error| PeerError::Opening(Box::new(error)))
+    }
+
+    pub(super) async fn call(
+        &self,
+        tool: String,
+        arguments: Map<String, Value>,
+    ) -> Result<Answer, PeerError> {
+        let call = CallToolRequestParams::new(tool).with_arguments(arguments);
+        match self.0.call_tool(call).await {
+            Ok(result) => Ok(answer(&result)),
+            Err(ServiceError::McpError(error)) => Err(PeerError::Refused(error.message.into_owned())),
+            Err(error) => Err(PeerError::Broken(error)),
+        }
+    }
+}
+
+fn answer(result: &CallToolResult) -> Answer {
+    let text: Vec<_> = result.content.iter().map(as_text).collect();
+    let error = result.meta.as_ref().and_then(|meta| meta.get(ERROR_KEY)).cloned();
+    Answer { text: text.join("\n\n"), error, whole: json!(result) }
+}
+
+fn as_text(block: &ContentBlock) -> String {
+    match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Image(image) => {
+            format!("[{}, {} characters of base64]", image.mime_type, image.data.len())
+        }
+        _ => "[content of another kind]".to_owned(),
+    }
+}
