@@ -1,3 +1,22 @@
-//! Behaviour through the public surface.
+//! The server as its clients see it, and the rules of its source.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "tests look at files and the environment directly, and fail by panicking"
+)]
 
+#[path = "../support/client.rs"]
+mod client;
+#[path = "../support/need.rs"]
+mod need;
+#[path = "../support/vault.rs"]
+mod vault;
+
+mod catalogue;
+mod eras;
+mod hostile_arguments;
+mod layering;
 mod readme;
+mod stdio;
