@@ -1,6 +1,7 @@
 //! `call`: one tool through the real protocol, in this process.
 
 use std::{
+    fmt::Display,
     io::{self, Read},
     path::absolute,
     sync::{Arc, OnceLock},
@@ -13,7 +14,7 @@ use super::{
     peer::{Answer, Peer, PeerError},
 };
 use crate::{
-    error::Exit,
+    error::{Class, Exit},
     fs::host::{self, HostPath},
     mcp::Server,
     serving::State,
@@ -35,7 +36,7 @@ impl Call {
         let limit = limits::max_message(state.config.files.max_write_bytes);
         let arguments = match arguments(&self.arguments, limit) {
             Ok(arguments) => arguments,
-            Err(why) => return out::failed(&why, Exit::Usage),
+            Err(why) => return fail(&why, Exit::Usage, json),
         };
         let failure = Arc::new(OnceLock::new());
         let seen = Arc::clone(&failure);
@@ -44,9 +45,19 @@ impl Call {
         });
         match call(server, limit, self.tool, arguments).await {
             Ok(answer) => show(&answer, json, failure.get().copied()),
-            Err(error) => out::failed(&error, error.exit()),
+            Err(error) => fail(&error, error.exit(), json),
         }
     }
+}
+
+/// Ends without an answer of the tool; as JSON, this too is an error object.
+fn fail(why: &dyn Display, exit: Exit, json: bool) -> Status {
+    if !json {
+        return out::failed(why, exit);
+    }
+    let class = if exit == Exit::Usage { Class::InvalidParams } else { Class::Internal };
+    let error = json!({ "error": { "code": class.code(), "message": why.to_string() } });
+    out::data(&error.to_string()).err().unwrap_or(Status::Ended(exit))
 }
 
 async fn call(

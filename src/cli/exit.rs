@@ -53,3 +53,22 @@ const fn number(exit: Exit) -> u8 {
         Exit::Rejected => 15,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_are_those_of_the_specification() {
+        let codes = [
+            (Status::Ended(Exit::Ok), 0),
+            (Status::Ended(Exit::Usage), 2),
+            (Status::Ended(Exit::Precondition), 5),
+            (Status::Ended(Exit::Io), 10),
+            (Status::Ended(Exit::Rejected), 15),
+            (Status::Interrupted, 130),
+            (Status::OutputClosed, 141),
+        ];
+        assert!(codes.iter().all(|(status, code)| status.code() == *code));
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, stderr};
 
-use clap::{ArgAction, ValueEnum};
+use clap::ValueEnum;
 use tracing::{Level, Metadata};
 use tracing_subscriber::{
     EnvFilter, Layer,
@@ -15,13 +15,13 @@ use tracing_subscriber::{
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct Flags {
     /// Log errors alone
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
     /// Log what is done
-    #[arg(short, long, global = true, action = ArgAction::SetTrue)]
+    #[arg(short, long)]
     verbose: bool,
     /// When messages are coloured; `auto` is on a terminal, without `NO_COLOR`
-    #[arg(long, global = true, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t)]
     color: Color,
 }
 

@@ -17,7 +17,7 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{
@@ -48,7 +48,7 @@ pub struct Cli {
 #[derive(Debug, Clone, Copy, clap::Args)]
 struct Manner {
     /// One JSON document on standard output, on failure too
-    #[arg(long, global = true)]
+    #[arg(long)]
     json: bool,
     #[command(flatten)]
     log: log::Flags,
@@ -65,7 +65,7 @@ enum Command {
 
 /// Runs the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Status {
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match parse(arguments) {
         Ok(cli) => cli,
         Err(error) => return out::usage(&error),
     };
@@ -82,6 +82,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Status {
     let status = runtime.block_on(cli.command.unwrap_or_default().run(state, cli.manner.json));
     runtime.shutdown_background();
     status
+}
+
+/// Every flag may stand before or after the command.
+fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let command = Cli::command().mut_args(|argument| argument.global(true));
+    Cli::from_arg_matches(&command.try_get_matches_from(arguments)?)
 }
 
 impl Command {

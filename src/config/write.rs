@@ -107,7 +107,7 @@ impl WriteArgs {
             max_tier: self.max_tier(unset.max_tier)?,
             source_paths: self.source_paths(environment)?,
             sweeps: unset.sweeps,
-            state_dir: environment.state_dir().ok_or_else(no_state_dir)?,
+            state_dir: environment.state_dir().unwrap_or_else(HostPath::nowhere),
         })
     }
 
@@ -139,12 +139,4 @@ fn tiers(value: &str) -> Option<(u8, u8)> {
         tier.trim().strip_prefix(letter)?.parse().ok().filter(|level| (1..=4).contains(level))
     };
     Some((level(create, 'T')?, level(replace, 'C')?))
-}
-
-fn no_state_dir() -> ConfigError {
-    ConfigError {
-        setting: "XDG_STATE_HOME".into(),
-        message: "must be an absolute path where HOME is not set: what outlives a process is kept there"
-            .into(),
-    }
 }

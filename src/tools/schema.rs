@@ -10,8 +10,12 @@ use serde_json::Value;
 use crate::tools::Object;
 
 /// The schema of a tool's arguments: no references, no unions, no formats, no `null`.
+///
+/// A tool without arguments says so by an empty `properties`, which some clients want to be there.
 pub fn input<T: JsonSchema>() -> Object {
-    root::<T>(SchemaSettings::draft2020_12(), plain)
+    let mut schema = root::<T>(SchemaSettings::draft2020_12(), plain);
+    schema.entry("properties").or_insert_with(|| Object::new().into());
+    schema
 }
 
 /// The schema of a tool's answer: no references, no formats, no descriptions. A nullable field keeps its union.

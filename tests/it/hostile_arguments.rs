@@ -43,7 +43,11 @@ async fn no_value_of_an_argument_is_a_fault_of_the_server() {
         for tool in client.tools().await {
             for (name, _) in properties(&tool) {
                 for value in hostile_values() {
-                    let reply = client.call(&tool.name, json!({ name: value })).await;
+                    // What is no cursor at all is a protocol error, and no fault either.
+                    let Ok(reply) = client.try_call(&tool.name, json!({ name: value })).await else {
+                        assert_eq!(name, "cursor");
+                        continue;
+                    };
                     let is_fault = reply.error().is_some_and(|error| error["data"]["reason"] == "internal");
                     assert!(!is_fault, "{} {name}", tool.name);
                 }

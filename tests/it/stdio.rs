@@ -119,3 +119,13 @@ fn wrong_usage_is_told_to_people_and_ends_with_2() {
         assert!(!ending.log.is_empty());
     }
 }
+
+#[test]
+fn wrong_usage_is_json_where_that_is_asked_for_before_or_after_the_command() {
+    for arguments in [["--json", "call", "nobody"], ["call", "nobody", "--json"]] {
+        let ending = Process::spawn(&arguments, &[]).close();
+        assert_eq!((ending.code, &*ending.log), (Some(2), ""));
+        let answer: Value = serde_json::from_str(&ending.rest[0]).unwrap();
+        assert_eq!(answer, json!({ "error": { "code": -32602, "message": "tool not found" } }));
+    }
+}

@@ -14,12 +14,12 @@ use crate::{
 };
 
 /// The tool.
-pub struct ReadFile;
+pub(super) struct ReadFile;
 
 /// How the bytes are to be given.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Form {
+pub(super) enum Form {
     #[default]
     Auto,
     Text,
@@ -29,7 +29,7 @@ pub enum Form {
 /// Arguments.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Input {
+pub(super) struct Input {
     /// File relative to the vault, e.g. "Outputs/report.pdf". Names that start with a dot are refused.
     path: String,
     /// auto (default): image, text or base64 by content; text: UTF-8 or an error; base64: raw bytes.
@@ -51,7 +51,7 @@ pub struct Input {
 /// What of the file is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub(super) enum Kind {
     Text,
     Base64,
     Image,
@@ -61,7 +61,7 @@ pub enum Kind {
 /// What a window counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Unit {
+pub(super) enum Unit {
     Chars,
     Bytes,
 }
@@ -69,7 +69,7 @@ pub enum Unit {
 /// The answer.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Output {
+pub(super) struct Output {
     path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     requested_path: Option<String>,
@@ -110,6 +110,7 @@ impl VaultTool for ReadFile {
         `expected_hash` to replace exactly these bytes. `hash_only` costs no content. Page with `offset` and \
         `nextOffset`. For notes prefer obsidian_get_note where it is listed. Dot-paths are refused.";
     const ACCESS: Access = Access::Read;
+    const LONG_ANSWERS: bool = true;
     const HINTS: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
     type Input = Input;
     type Output = Output;

@@ -17,12 +17,12 @@ use crate::{
 };
 
 /// The tool.
-pub struct WriteFile;
+pub(super) struct WriteFile;
 
 /// How the content is spelled.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Encoding {
+pub(super) enum Encoding {
     #[default]
     Base64,
     Text,
@@ -31,7 +31,7 @@ pub enum Encoding {
 /// Arguments.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Input {
+pub(super) struct Input {
     /// Destination relative to the vault, e.g. "Outputs/report.pdf". Folders are made on demand.
     path: String,
     /// base64 (default), the always-safe encoding, or text: UTF-8, written verbatim.
@@ -58,7 +58,7 @@ pub struct Input {
 /// The answer.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Output {
+pub(super) struct Output {
     result: String,
     path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +90,7 @@ impl VaultTool for WriteFile {
     const NAME: &'static str = "write_file";
     const TITLE: &'static str = "Write File";
     const DESCRIPTION: &'static str = "Write any file into the vault (PDF, image, text): atomic, never partly \
-        written, and refuses to replace unless `overwrite`. The result's hash is that of the bytes this call \
+        written; refuses to replace unless `overwrite`. The hash answered is of the bytes this call \
         published. Final symlinks and dot-paths are refused. A file system without unnamed files needs \
         VAULT_ALLOW_NAMED_STAGING_FALLBACK. For notes prefer obsidian_write_note, obsidian_append_to_note, \
         obsidian_patch_note; this one writes bytes.";

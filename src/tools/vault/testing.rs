@@ -131,7 +131,8 @@ impl Desk {
         let entry = TOOLS.iter().find(|entry| entry.name == tool).unwrap();
         let Value::Object(arguments) = arguments else { unreachable!() };
         let cx = Cx { state: Arc::clone(&self.state), caller: Arc::<Client>::clone(&self.caller) };
-        (entry.call)(cx, arguments).await
+        let declared = Arc::new((entry.input_schema)(&cx.state));
+        (entry.call)(cx, declared, arguments).await
     }
 
     /// Text and structured form of a call that succeeds; the text holds every string of the structured form.
