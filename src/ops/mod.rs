@@ -4,5 +4,6 @@ pub mod apply;
 pub mod mime;
 pub mod plan;
 pub mod read_file;
+pub mod read_report;
 pub mod report;
 pub mod write_file;

@@ -76,6 +76,77 @@ impl Mutation {
     }
 }
 
+/// What came of a write of a whole file, as clients read it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(missing_docs, reason = "each field is the fact of the same name in `Mutation`")]
+pub struct WriteReport {
+    pub result: String,
+    pub path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requested_path: Option<String>,
+    pub created: bool,
+    pub changed: bool,
+    pub hash: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_hash: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_hash_omitted: Option<HashOmitted>,
+    pub previous_size_in_bytes: u64,
+    pub current_size_in_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durable: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durable_reason: Option<DurableReason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guarantee: Option<Guarantee>,
+    pub created_folders: Vec<String>,
+    pub warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<bool>,
+}
+
+impl WriteReport {
+    /// The wire form of a write, or of a dry run and its diff.
+    pub fn of(facts: Mutation, dry_run: Option<Option<String>>) -> Self {
+        Self {
+            result: sentence_of(&facts, dry_run.is_some()),
+            previous_hash_omitted: facts.previous_hash_omitted(),
+            path: facts.path,
+            requested_path: facts.requested,
+            created: facts.created,
+            changed: facts.changed,
+            hash: facts.hash.to_string(),
+            previous_hash: facts.previous_hash.map(|hash| hash.to_string()),
+            previous_size_in_bytes: facts.previous_size,
+            current_size_in_bytes: facts.size,
+            durable: facts.durable,
+            durable_reason: facts.durable_reason,
+            guarantee: facts.guarantee,
+            created_folders: facts.created_folders,
+            warnings: facts.warnings,
+            dry_run: dry_run.is_some().then_some(true),
+            diff: dry_run.flatten(),
+        }
+    }
+}
+
+fn sentence_of(facts: &Mutation, dry_run: bool) -> String {
+    let (size, path, hash) = (facts.size, &facts.path, facts.hash);
+    match (dry_run, facts.changed) {
+        (true, true) => format!("Would write {size} bytes to {path} — content_hash: {hash}"),
+        (true, false) => {
+            format!("Would change nothing: {path} holds these {size} bytes — content_hash: {hash}")
+        }
+        (false, true) => format!("Wrote {size} bytes to {path} — content_hash: {hash}"),
+        (false, false) => {
+            format!("Wrote nothing: {path} already holds these {size} bytes — content_hash: {hash}")
+        }
+    }
+}
+
 /// `name`, or `name: facts`.
 fn wire(warning: &Warning, durable_reason: Option<DurableReason>) -> String {
     match warning {

@@ -2,7 +2,11 @@
 
 use base64::{DecodeError, Engine, engine::general_purpose::STANDARD};
 
-use super::{apply, plan::Publish, report::Mutation};
+use super::{
+    apply,
+    plan::Publish,
+    report::{Mutation, WriteReport},
+};
 use crate::{
     error::{ArgumentsError, Error, PathError, WriteError},
     fs::{Content, Expect, Incumbent, Ladder, Place, Source},
@@ -41,17 +45,6 @@ pub struct Ask {
     pub dry_run: bool,
 }
 
-/// What came of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// The facts.
-    pub mutation: Mutation,
-    /// Of a dry run over two texts.
-    pub diff: Option<String>,
-    /// Nothing was written.
-    pub dry_run: bool,
-}
-
 impl Ask {
     /// The rules that need no vault: a hash is given only where something may be replaced.
     pub fn check(&self) -> Result<(), Error> {
@@ -62,7 +55,7 @@ impl Ask {
     }
 
     /// Runs the checks in their order, then publishes.
-    pub fn run(self, vault: &Vault) -> Result<Answer, Error> {
+    pub fn run(self, vault: &Vault) -> Result<WriteReport, Error> {
         let path = vault.path(&self.path)?;
         let place = vault.place_to_write(&path)?;
         let incumbent = self.ladder(vault, &place)?;
@@ -85,7 +78,7 @@ impl Ask {
         let expect = expect(self.overwrite, self.expected, looked.incumbent.is_some(), required);
         let Looked { place, content, requested, .. } = looked;
         let written = apply::publish(vault, Publish { place, expect, content })?;
-        Ok(Answer { mutation: Mutation::of(written, requested), diff: None, dry_run: false })
+        Ok(WriteReport::of(Mutation::of(written, requested), None))
     }
 
     fn ladder(&self, vault: &Vault, place: &Place) -> Result<Option<Incumbent>, Error> {
@@ -122,22 +115,22 @@ struct Looked {
 
 impl Looked {
     /// The bytes are there already.
-    fn unchanged(&self) -> Option<Answer> {
+    fn unchanged(&self) -> Option<WriteReport> {
         let Content::Bytes(bytes) = &self.content else { return None };
         let incumbent = self.incumbent.filter(|incumbent| incumbent.size == bytes.len() as u64)?;
         let same = incumbent.hash == Some(ContentHash::of(bytes));
-        same.then(|| Answer { mutation: self.facts(), diff: None, dry_run: self.dry_run })
+        same.then(|| WriteReport::of(self.facts(), self.dry_run.then_some(None)))
     }
 
     /// What the write would give.
-    fn preview(self, vault: &Vault) -> Result<Answer, Error> {
+    fn preview(self, vault: &Vault) -> Result<WriteReport, Error> {
         let cap = vault.files().max_write_bytes;
         let facts = self.facts();
         let (hash, size, bytes) = self.content.measure(cap, &facts.path)?;
         let diff = bytes.and_then(|new| preview_diff(vault, &self.place, self.incumbent, &new));
         let changed = self.incumbent.is_none_or(|incumbent| incumbent.hash != Some(hash));
         let durable = changed.then_some(false);
-        Ok(Answer { mutation: Mutation { hash, size, changed, durable, ..facts }, diff, dry_run: true })
+        Ok(WriteReport::of(Mutation { hash, size, changed, durable, ..facts }, Some(diff)))
     }
 
     /// The facts of a write that changes nothing.

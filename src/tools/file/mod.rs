@@ -28,8 +28,3 @@ async fn on_vault<T: Send + 'static>(
         })
         .await
 }
-
-/// A sentence about a name that the disk spells otherwise.
-fn spelling_notice(requested: Option<&String>, path: &str) -> Option<String> {
-    requested.map(|requested| format!("You asked for `{requested}`; the file on disk is `{path}`."))
-}

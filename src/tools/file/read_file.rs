@@ -1,13 +1,13 @@
 //! `read_file`: bytes, a window of text, an image, or the hash alone.
 
-use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::{on_vault, spelling_notice};
+use super::on_vault;
 use crate::{
     ops::{
-        read_file::{Answer, Ask, Body, Encoding, Window},
+        read_file::{Ask, Encoding},
+        read_report::{Kind, ReadReport, Unit},
         report::HashOmitted,
     },
     tools::{Access, Block, Cx, Halt, Hints, Render, VaultTool},
@@ -48,60 +48,6 @@ pub(super) struct Input {
     vault_path: Option<String>,
 }
 
-/// What of the file is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Kind {
-    Text,
-    Base64,
-    Image,
-    Hash,
-}
-
-/// What a window counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Unit {
-    Chars,
-    Bytes,
-}
-
-/// The answer.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Output {
-    path: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    requested_path: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    notice: Option<String>,
-    kind: Kind,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    encoding: Option<Kind>,
-    mime: &'static str,
-    size_in_bytes: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hash: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hash_omitted: Option<HashOmitted>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    offset: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    returned: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    total: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unit: Option<Unit>,
-    truncated: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_offset: Option<u64>,
-    modified: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<String>,
-    #[serde(skip)]
-    image: Option<String>,
-}
-
 impl VaultTool for ReadFile {
     const NAME: &'static str = "read_file";
     const TITLE: &'static str = "Read File";
@@ -113,9 +59,9 @@ impl VaultTool for ReadFile {
     const LONG_ANSWERS: bool = true;
     const HINTS: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
     type Input = Input;
-    type Output = Output;
+    type Output = ReadReport;
 
-    async fn run(cx: &Cx, input: Input) -> Result<Output, Halt> {
+    async fn run(cx: &Cx, input: Input) -> Result<ReadReport, Halt> {
         let ask = Ask {
             path: input.path,
             encoding: match input.encoding {
@@ -128,79 +74,48 @@ impl VaultTool for ReadFile {
             hash_only: input.hash_only,
         };
         ask.check()?;
-        Ok(Output::of(on_vault(cx, input.vault_path, move |vault| ask.run(vault)).await?))
+        Ok(ReadReport::of(on_vault(cx, input.vault_path, move |vault| ask.run(vault)).await?))
     }
 }
 
-impl Output {
-    /// The wire form of a read.
-    pub fn of(answer: Answer) -> Self {
-        let (kind, unit, window, content, image) = match answer.body {
-            Body::Hash => (Kind::Hash, None, None, None, None),
-            Body::Image(data, _) => (Kind::Image, None, None, None, Some(data)),
-            Body::Text(text, window) => (Kind::Text, Some(Unit::Chars), Some(window), Some(text), None),
-            Body::Base64(data, window) => (Kind::Base64, Some(Unit::Bytes), Some(window), Some(data), None),
-        };
-        let cut = window.filter(Window::is_cut);
-        Self {
-            notice: spelling_notice(answer.requested.as_ref(), &answer.path),
-            path: answer.path,
-            requested_path: answer.requested,
-            kind,
-            encoding: unit.map(|_| kind),
-            mime: answer.mime,
-            size_in_bytes: answer.size,
-            hash: answer.hash.map(|hash| hash.to_string()),
-            hash_omitted: answer.hash_omitted,
-            offset: window.map(|window| window.offset),
-            returned: window.map(|window| window.returned),
-            total: window.map(|window| window.total),
-            unit,
-            truncated: cut.is_some(),
-            next_offset: cut.map(|window| window.end()),
-            modified: rfc3339(answer.modified),
-            content,
-            image,
-        }
+/// The lines above the payload. Every value is of the server's own making, or a JSON string: no byte of the file
+/// and no file name can pass for a line of it.
+fn header(report: &ReadReport) -> String {
+    let mut lines = vec![format!("path: {}", json_line(&report.path))];
+    let encoding = match report.kind {
+        Kind::Text => "text",
+        Kind::Base64 => "base64",
+        Kind::Image => "image",
+        Kind::Hash => "hash",
+    };
+    lines.push(format!("encoding: {encoding}"));
+    lines.push(format!("mime: {}", report.mime));
+    lines.push(format!("bytes: {}", report.size_in_bytes));
+    lines.extend(report.hash.as_ref().map(|hash| format!("content_hash: {hash}")));
+    if report.hash_omitted == Some(HashOmitted::OverCap) {
+        lines.push("content_hash_omitted: over_cap".into());
     }
-
-    /// The lines above the payload. Every value is of the server's own making, or a JSON string: no byte of the file
-    /// and no file name can pass for a line of it.
-    fn header(&self) -> String {
-        let mut lines = vec![format!("path: {}", json_line(&self.path))];
-        let encoding = match self.kind {
-            Kind::Text => "text",
-            Kind::Base64 => "base64",
-            Kind::Image => "image",
-            Kind::Hash => "hash",
-        };
-        lines.push(format!("encoding: {encoding}"));
-        lines.push(format!("mime: {}", self.mime));
-        lines.push(format!("bytes: {}", self.size_in_bytes));
-        lines.extend(self.hash.as_ref().map(|hash| format!("content_hash: {hash}")));
-        if self.hash_omitted == Some(HashOmitted::OverCap) {
-            lines.push("content_hash_omitted: over_cap".into());
-        }
-        lines.push(format!("modified: {}", self.modified));
-        lines.extend(self.window_line());
-        lines.extend(self.next_offset.map(|next| {
+    lines.push(format!("modified: {}", report.modified));
+    lines.extend(window_line(report));
+    lines.extend(
+        report.next_offset.map(|next| {
             format!("next: offset={next} (the hash comes with the page that reaches the end: cut)")
-        }));
-        lines.extend(self.requested_path.as_ref().map(|path| format!("requested_path: {}", json_line(path))));
-        lines.extend(self.notice.as_ref().map(|notice| format!("notice: {}", json_line(notice))));
-        lines.join("\n")
-    }
-
-    fn window_line(&self) -> Option<String> {
-        let (offset, returned, total) = (self.offset?, self.returned?, self.total?);
-        let unit = if self.unit? == Unit::Chars { "chars" } else { "bytes" };
-        Some(format!("window: {offset}-{} of {total} {unit} ({returned} returned)", offset + returned))
-    }
+        }),
+    );
+    lines.extend(report.requested_path.as_ref().map(|path| format!("requested_path: {}", json_line(path))));
+    lines.extend(report.notice.as_ref().map(|notice| format!("notice: {}", json_line(notice))));
+    lines.join("\n")
 }
 
-impl Render for Output {
+fn window_line(report: &ReadReport) -> Option<String> {
+    let (offset, returned, total) = (report.offset?, report.returned?, report.total?);
+    let unit = if report.unit? == Unit::Chars { "chars" } else { "bytes" };
+    Some(format!("window: {offset}-{} of {total} {unit} ({returned} returned)", offset + returned))
+}
+
+impl Render for ReadReport {
     fn blocks(&self) -> Vec<Block> {
-        let mut blocks = vec![Block::Text(self.header())];
+        let mut blocks = vec![Block::Text(header(self))];
         blocks.extend(self.content.clone().map(Block::Text));
         blocks.extend(self.image.clone().map(|data| Block::Image { data, mime: self.mime }));
         blocks
@@ -213,21 +128,9 @@ fn json_line(text: &str) -> String {
     quoted.replace('\u{85}', "\\u0085").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
-/// Seconds and nanoseconds since the epoch as RFC 3339 in UTC, to the millisecond.
-fn rfc3339((seconds, nanos): (i64, u32)) -> String {
-    let millis = seconds.saturating_mul(1000).saturating_add(i64::from(nanos / 1_000_000));
-    Timestamp::from_millisecond(millis).map_or_else(|_| "unknown".into(), |time| format!("{time:.3}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_time_is_told_to_the_millisecond() {
-        assert_eq!(rfc3339((1_796_029_507, 89_999_999)), "2026-11-30T09:05:07.089Z");
-        assert_eq!(rfc3339((0, 0)), "1970-01-01T00:00:00.000Z");
-    }
 
     #[test]
     fn a_name_cannot_pass_for_a_header_line() {

@@ -1,15 +1,15 @@
 //! `write_file`: base64 or text into any file, without clobbering by default.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 
 use super::on_vault;
 use crate::{
     error::{ArgumentProblem, ArgumentsError, Error},
     ops::{
-        report::{DurableReason, Guarantee, HashOmitted, Mutation, sentence},
-        write_file::{Answer, Ask, Input as Bytes},
+        report::{Guarantee, WriteReport, sentence},
+        write_file::{Ask, Input as Bytes},
     },
     serving::State,
     text::ContentHash,
@@ -55,37 +55,6 @@ pub(super) struct Input {
     content: Option<String>,
 }
 
-/// The answer.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Output {
-    result: String,
-    path: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    requested_path: Option<String>,
-    created: bool,
-    changed: bool,
-    hash: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    previous_hash: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    previous_hash_omitted: Option<HashOmitted>,
-    previous_size_in_bytes: u64,
-    current_size_in_bytes: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    durable: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    durable_reason: Option<DurableReason>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    guarantee: Option<Guarantee>,
-    created_folders: Vec<String>,
-    warnings: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    diff: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dry_run: Option<bool>,
-}
-
 impl VaultTool for WriteFile {
     const NAME: &'static str = "write_file";
     const TITLE: &'static str = "Write File";
@@ -97,7 +66,7 @@ impl VaultTool for WriteFile {
     const ACCESS: Access = Access::Edit;
     const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: true, open_world: false };
     type Input = Input;
-    type Output = Output;
+    type Output = WriteReport;
 
     /// Without folders to take files from, the source arguments do not exist and `content` is required.
     fn adapt(state: &State, schema: &mut Object) {
@@ -111,11 +80,11 @@ impl VaultTool for WriteFile {
         schema.insert("required".into(), json!(["path", "content"]));
     }
 
-    async fn run(cx: &Cx, input: Input) -> Result<Output, Halt> {
+    async fn run(cx: &Cx, input: Input) -> Result<WriteReport, Halt> {
         let vault_path = input.vault_path.clone();
         let ask = input.ask()?;
         ask.check()?;
-        Ok(Output::of(on_vault(cx, vault_path, move |vault| ask.run(vault)).await?))
+        Ok(on_vault(cx, vault_path, move |vault| ask.run(vault)).await?)
     }
 }
 
@@ -148,95 +117,45 @@ impl Input {
     }
 }
 
-impl Output {
-    /// The wire form of a write.
-    pub fn of(answer: Answer) -> Self {
-        let facts = answer.mutation;
-        Self {
-            result: sentence_of(&facts, answer.dry_run),
-            previous_hash_omitted: facts.previous_hash_omitted(),
-            path: facts.path,
-            requested_path: facts.requested,
-            created: facts.created,
-            changed: facts.changed,
-            hash: facts.hash.to_string(),
-            previous_hash: facts.previous_hash.map(|hash| hash.to_string()),
-            previous_size_in_bytes: facts.previous_size,
-            current_size_in_bytes: facts.size,
-            durable: facts.durable,
-            durable_reason: facts.durable_reason,
-            guarantee: facts.guarantee,
-            created_folders: facts.created_folders,
-            warnings: facts.warnings,
-            diff: answer.diff,
-            dry_run: answer.dry_run.then_some(true),
-        }
+fn previous_line(report: &WriteReport) -> Option<String> {
+    if report.created {
+        return Some(format!("created; the name was free ({} bytes before)", report.previous_size_in_bytes));
     }
+    let hash = match (&report.previous_hash, report.previous_hash_omitted) {
+        (Some(hash), _) => hash.clone(),
+        (None, Some(_)) => "not hashed: over_cap".into(),
+        (None, None) => return None,
+    };
+    Some(format!("previous: {} bytes, {hash}", report.previous_size_in_bytes))
+}
 
-    /// The one sentence that people read.
-    pub fn result(&self) -> &str {
-        &self.result
-    }
-
-    /// Whether the bytes and the name survive a power cut; none when nothing changed.
-    pub const fn durable(&self) -> Option<bool> {
-        self.durable
-    }
-
-    fn previous_line(&self) -> Option<String> {
-        if self.created {
-            return Some(format!(
-                "created; the name was free ({} bytes before)",
-                self.previous_size_in_bytes
-            ));
-        }
-        let hash = match (&self.previous_hash, self.previous_hash_omitted) {
-            (Some(hash), _) => hash.clone(),
-            (None, Some(_)) => "not hashed: over_cap".into(),
-            (None, None) => return None,
-        };
-        Some(format!("previous: {} bytes, {hash}", self.previous_size_in_bytes))
-    }
-
-    fn durable_line(&self) -> Option<String> {
-        match (self.durable?, self.durable_reason) {
-            (true, _) => Some("durable: it survives a power cut".into()),
-            (false, Some(reason)) => Some(format!("not known to survive a power cut: {}", reason.as_str())),
-            (false, None) => None,
-        }
-    }
-
-    fn guarantee_line(&self) -> Option<String> {
-        Some(match self.guarantee? {
-            Guarantee::Detecting => {
-                "guarantee: detecting; a writer in the instant of publication is found, not kept out".into()
-            }
-            _ => "guarantee: best_effort; a writer in the instant of publication can be lost".to_owned(),
-        })
+fn durable_line(report: &WriteReport) -> Option<String> {
+    match (report.durable?, report.durable_reason) {
+        (true, _) => Some("durable: it survives a power cut".into()),
+        (false, Some(reason)) => Some(format!("not known to survive a power cut: {}", reason.as_str())),
+        (false, None) => None,
     }
 }
 
-fn sentence_of(facts: &Mutation, dry_run: bool) -> String {
-    let (size, path, hash) = (facts.size, &facts.path, facts.hash);
-    match (dry_run, facts.changed) {
-        (true, true) => format!("Would write {size} bytes to {path} — content_hash: {hash}"),
-        (true, false) => {
-            format!("Would change nothing: {path} holds these {size} bytes — content_hash: {hash}")
+const fn guarantee_line(guarantee: Guarantee) -> Option<&'static str> {
+    match guarantee {
+        Guarantee::Linearizable => None,
+        Guarantee::Detecting => {
+            Some("guarantee: detecting; a writer in the instant of publication is found, not kept out")
         }
-        (false, true) => format!("Wrote {size} bytes to {path} — content_hash: {hash}"),
-        (false, false) => {
-            format!("Wrote nothing: {path} already holds these {size} bytes — content_hash: {hash}")
+        Guarantee::BestEffort => {
+            Some("guarantee: best_effort; a writer in the instant of publication can be lost")
         }
     }
 }
 
-impl Render for Output {
+impl Render for WriteReport {
     fn blocks(&self) -> Vec<Block> {
         let mut lines = vec![self.result.clone()];
         lines.extend(self.requested_path.as_ref().map(|path| format!("requested: {path}")));
-        lines.extend(self.previous_line());
-        lines.extend(self.durable_line());
-        lines.extend(self.guarantee_line());
+        lines.extend(previous_line(self));
+        lines.extend(durable_line(self));
+        lines.extend(self.guarantee.and_then(guarantee_line).map(str::to_owned));
         if !self.created_folders.is_empty() {
             lines.push(format!("folders made: {}", self.created_folders.join(", ")));
         }
