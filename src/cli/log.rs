@@ -15,13 +15,13 @@ use tracing_subscriber::{
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct Flags {
     /// Log errors alone
-    #[arg(short, long, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
     /// Log what is done
-    #[arg(short, long)]
+    #[arg(short, long, global = true)]
     verbose: bool,
     /// When messages are coloured; `auto` is on a terminal, without `NO_COLOR`
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, global = true, value_enum, default_value_t)]
     color: Color,
 }
 

@@ -1,12 +1,16 @@
 //! The command line: the server by default, and other commands through the same library entries.
 
 mod call;
+mod chosen;
 mod exit;
+mod hash;
 mod log;
 mod out;
 mod peer;
+mod read;
 mod serve;
 mod signals;
+mod write;
 
 pub use exit::Status;
 
@@ -20,6 +24,7 @@ use std::{
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tokio::runtime::{Builder, Runtime};
 
+use self::chosen::Chosen;
 use crate::{
     config::{Args, Config},
     error::Exit,
@@ -59,27 +64,37 @@ enum Command {
     /// Serve one client over standard input and output (the default)
     #[default]
     Serve,
+    /// Put the bytes of a file, or of standard input, into the vault
+    Write(write::Write),
+    /// Write a file's bytes to standard output
+    Read(read::Read),
+    /// Print the hash of files
+    Hash(hash::Hash),
     /// Call one tool as a client would
     Call(call::Call),
 }
 
 /// Runs the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Status {
-    let cli = match parse(arguments) {
+    let mut cli = match parse(arguments) {
         Ok(cli) => cli,
         Err(error) => return out::usage(&error),
     };
+    let command = cli.command.unwrap_or_default();
+    let selector = command.selector(&mut cli.settings);
     let config = match Config::try_from(cli.settings) {
         Ok(config) => config,
         Err(error) => return out::failed(&error, Exit::Usage),
     };
     log::start(cli.manner.log, &config.log_level);
+    config.notices().iter().for_each(|notice| tracing::warn!("{notice}"));
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => return out::failed(&error, Exit::Internal),
     };
     let state = Arc::new(State::new(config));
-    let status = runtime.block_on(cli.command.unwrap_or_default().run(state, cli.manner.json));
+    let chosen = Chosen { selector, json: cli.manner.json };
+    let status = runtime.block_on(command.run(state, chosen));
     runtime.shutdown_background();
     status
 }
@@ -91,10 +106,18 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Err
 }
 
 impl Command {
-    async fn run(self, state: Arc<State>, json: bool) -> Status {
+    /// The id or name of a vault; the server takes only a folder.
+    fn selector(&self, settings: &mut Args) -> Option<String> {
+        if matches!(self, Self::Serve) { None } else { settings.take_vault_selector() }
+    }
+
+    async fn run(self, state: Arc<State>, chosen: Chosen) -> Status {
         match self {
             Self::Serve => serve::run(state).await,
-            Self::Call(call) => signals::or_interrupted(&state, call.run(&state, json)).await,
+            Self::Write(write) => signals::or_interrupted(&state, write.run(&state, chosen)).await,
+            Self::Read(read) => signals::or_interrupted(&state, read.run(&state, chosen)).await,
+            Self::Hash(hash) => signals::or_interrupted(&state, hash.run(&state, chosen)).await,
+            Self::Call(call) => signals::or_interrupted(&state, call.run(&state, chosen.json)).await,
         }
     }
 }

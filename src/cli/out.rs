@@ -5,6 +5,8 @@ use std::{
     io::{self, ErrorKind, Write},
 };
 
+use serde::Serialize;
+
 use super::Status;
 use crate::error::Exit;
 
@@ -16,6 +18,12 @@ pub(super) fn data(text: &str) -> Result<(), Status> {
         ErrorKind::BrokenPipe => Status::OutputClosed,
         _ => failed(&format_args!("standard output: {error}"), Exit::Io),
     })
+}
+
+/// Writes one JSON document.
+pub(super) fn json(document: &impl Serialize) -> Result<(), Status> {
+    let text = serde_json::to_string(document).map_err(|error| failed(&error, Exit::Internal))?;
+    data(&text)
 }
 
 /// Tells a person something.

@@ -210,6 +210,12 @@ pub fn stamp(path: &HostPath) -> Result<FileStamp, ReadProblem> {
     regular(&file).map(|stat| stamp_of(&stat))
 }
 
+/// Creates a file of the host to write to; with `replace` an existing one is emptied first, else it is an error.
+#[expect(clippy::disallowed_methods, reason = "fs/ is where files are touched")]
+pub fn create(path: &HostPath, replace: bool) -> std::io::Result<std::fs::File> {
+    std::fs::OpenOptions::new().write(true).create(true).truncate(replace).create_new(!replace).open(&path.0)
+}
+
 /// Reads a whole regular file of the host, of at most `cap` bytes, with its stamp.
 pub fn read(path: &HostPath, cap: u64) -> Result<(Vec<u8>, FileStamp), ReadProblem> {
     let file = sys::open_path(path.0.as_os_str(), OFlags::RDONLY | OFlags::NONBLOCK).map_err(read_problem)?;

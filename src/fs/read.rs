@@ -1,7 +1,8 @@
 //! Reading: bytes, hash and stat of one look through one handle.
 
 use std::{
-    ops::Range,
+    io::{self, Write},
+    ops::{ControlFlow, Range},
     os::fd::OwnedFd,
     thread,
     time::{Duration, Instant},
@@ -123,6 +124,23 @@ impl VaultFile {
         self.look(0..0, hash_cap)
     }
 
+    /// Writes a range of the file out as it is read, in constant memory; the inner result is that of `out`.
+    ///
+    /// What went out is not taken back: `file_changing` says that it may be of two states.
+    pub fn copy_to(&self, range: Range<u64>, out: &mut dyn Write) -> Result<io::Result<()>, Error> {
+        let before = sys::stat(&self.file).at("stat", &self.asked)?;
+        let mut written = Ok(());
+        stream(&self.file, range.start, range.end, before.size, |_, step| {
+            written = out.write_all(step);
+            if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
+        .at("read", &self.asked)?;
+        if written.is_ok() && !sys::stat(&self.file).at("stat", &self.asked)?.unmoved(&before) {
+            return Err(PathError::FileChanging { path: self.asked.clone() }.into());
+        }
+        Ok(written)
+    }
+
     fn scan(
         &self,
         stat: &Stat,
@@ -138,6 +156,7 @@ impl VaultFile {
                 hash.update(step);
             }
             bytes.extend_from_slice(overlap(offset, step, window));
+            ControlFlow::Continue(())
         })
         .at("read", &self.asked)?;
         Ok((bytes, whole.then(|| hash.finish())))
@@ -151,13 +170,13 @@ fn overlap<'a>(offset: u64, step: &'a [u8], window: &Range<u64>) -> &'a [u8] {
     if start < end { &step[start..end] } else { &[] }
 }
 
-/// Hands the bytes from `from` to `to`, or to the end, to `each` in steps.
+/// Hands the bytes from `from` to `to`, or to the end, to `each` in steps, for as long as it wants them.
 fn stream(
     file: &OwnedFd,
     from: u64,
     to: u64,
     size: u64,
-    mut each: impl FnMut(u64, &[u8]),
+    mut each: impl FnMut(u64, &[u8]) -> ControlFlow<()>,
 ) -> Result<(), Errno> {
     let wanted = to.min(size.max(from).saturating_add(1)).saturating_sub(from);
     let mut buffer = vec![0; usize::try_from(wanted).map_or(STEP, |wanted| wanted.min(STEP))];
@@ -168,7 +187,9 @@ fn stream(
         if count == 0 {
             break;
         }
-        each(offset, &buffer[..count]);
+        if each(offset, &buffer[..count]).is_break() {
+            break;
+        }
         offset += count as u64;
         if offset >= size && count < room {
             break;
@@ -180,7 +201,10 @@ fn stream(
 /// The hash of all bytes of an open file, as they are now.
 pub(super) fn hash_of(file: &OwnedFd, size: u64) -> Result<ContentHash, Errno> {
     let mut hasher = Hasher::default();
-    stream(file, 0, u64::MAX, size, |_, step| hasher.update(step))?;
+    stream(file, 0, u64::MAX, size, |_, step| {
+        hasher.update(step);
+        ControlFlow::Continue(())
+    })?;
     Ok(hasher.finish())
 }
 

@@ -8,7 +8,7 @@ use rustix::{
 };
 
 use super::{
-    HostPath, errno_name,
+    Content, HostPath, errno_name,
     sys::{self, Stat},
 };
 use crate::{
@@ -45,15 +45,15 @@ impl Source {
         Self::of(file.map_err(problem)?, expected)
     }
 
-    /// Opens any regular file that the user of this process can read; none for a pipe or a device, which is a stream.
-    pub fn open_host(path: &HostPath, expected: Option<ContentHash>) -> Result<Option<Self>, Error> {
-        let file =
-            sys::open_path(path.as_path().as_os_str(), OFlags::RDONLY | OFlags::NONBLOCK).map_err(problem)?;
+    /// Opens any file that the user of this process can read: a regular one as a source, a pipe or device as a
+    /// stream.
+    pub fn open_host(path: &HostPath, expected: Option<ContentHash>) -> Result<Content, Error> {
+        let file = sys::open_path(path.as_path().as_os_str(), OFlags::RDONLY).map_err(problem)?;
         let kind = sys::stat(&file).map_err(problem)?.kind;
         if matches!(kind, FileType::Fifo | FileType::CharacterDevice) {
-            return Ok(None);
+            return Ok(Content::Stream(Box::new(std::fs::File::from(file)), expected));
         }
-        Self::of(file, expected).map(Some)
+        Self::of(file, expected).map(Content::File)
     }
 
     fn of(file: OwnedFd, expected: Option<ContentHash>) -> Result<Self, Error> {
@@ -85,11 +85,17 @@ impl Source {
         if !now.unmoved(&self.stat) || size != now.size {
             return Err(ArgumentsError::SourceChanged {}.into());
         }
-        if self.expected.is_some_and(|expected| expected != hash) {
-            return Err(ArgumentsError::SourceMismatch { actual_hash: hash.to_string() }.into());
-        }
+        check_source(self.expected, hash)?;
         Ok((hash, size))
     }
+}
+
+/// Refuses bytes that are not those that were to be sent.
+pub(super) fn check_source(expected: Option<ContentHash>, found: ContentHash) -> Result<(), Error> {
+    if expected.is_some_and(|expected| expected != found) {
+        return Err(ArgumentsError::SourceMismatch { actual_hash: found.to_string() }.into());
+    }
+    Ok(())
 }
 
 fn problem(errno: Errno) -> Error {
@@ -156,12 +162,6 @@ fn fill(stream: &mut dyn Read, buffer: &mut [u8]) -> std::io::Result<usize> {
         }
     }
     Ok(filled)
-}
-
-/// A host file as a stream: for pipes and devices.
-pub fn open_stream(path: &HostPath) -> std::io::Result<Box<dyn Read + Send>> {
-    let file = sys::open_path(path.as_path().as_os_str(), OFlags::RDONLY)?;
-    Ok(Box::new(std::fs::File::from(file)))
 }
 
 #[cfg(test)]

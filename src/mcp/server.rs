@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        config::{Args, Config},
+        config::{Args, Config, Environment},
         error::PathError,
         tools::{Access, Block, Hints, Render, VaultTool, entry},
     };
@@ -211,7 +211,7 @@ mod tests {
     type Client = RunningService<RoleClient, ()>;
 
     fn server() -> Server {
-        let config = Config::try_from(Args::default()).unwrap();
+        let config = Config::load(&Args::default(), &Environment::of([("HOME", "/nonexistent")])).unwrap();
         Server::offering(Arc::new(State::new(config)), TOOLS.iter())
     }
 

@@ -1,5 +1,7 @@
 //! Publishes the bytes of any file: no clobber by default, bound to a hash when one is given.
 
+use std::{fmt, io::Read};
+
 use base64::{DecodeError, Engine, engine::general_purpose::STANDARD};
 
 use super::{
@@ -9,7 +11,7 @@ use super::{
 };
 use crate::{
     error::{ArgumentsError, Error, PathError, WriteError},
-    fs::{Content, Expect, Incumbent, Ladder, Place, Source},
+    fs::{Content, Expect, HostPath, Incumbent, Ladder, Place, Source},
     text::{ContentHash, diff},
     vault::Vault,
 };
@@ -18,7 +20,6 @@ use crate::{
 const DIFF_MAX: u64 = 1024 * 1024;
 
 /// Where the bytes come from.
-#[derive(Debug)]
 pub enum Input {
     /// Strict base64.
     Base64(String),
@@ -26,8 +27,16 @@ pub enum Input {
     Text(String),
     /// An absolute path in a folder that the operator opened, and the hash its bytes must have.
     SourcePath(String, Option<ContentHash>),
-    /// Bytes that are read once.
-    Content(Content),
+    /// Any file that the user of this process can read, and the hash its bytes must have.
+    HostFile(HostPath, Option<ContentHash>),
+    /// Bytes that are read once, and the hash they must have.
+    Reader(Box<dyn Read + Send>, Option<ContentHash>),
+}
+
+impl fmt::Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Input")
+    }
 }
 
 /// A write that was asked for.
@@ -175,7 +184,8 @@ fn decode(input: Input, vault: &Vault) -> Result<Content, Error> {
             let source = Source::open(&vault.files().source_paths, &path, hash)?;
             Ok(Content::File(source))
         }
-        Input::Content(content) => Ok(content),
+        Input::HostFile(path, hash) => Source::open_host(&path, hash),
+        Input::Reader(reader, hash) => Ok(Content::Stream(reader, hash)),
     }
 }
 
@@ -196,7 +206,7 @@ fn known_size(content: &Content) -> Option<u64> {
     match content {
         Content::Bytes(bytes) => Some(bytes.len() as u64),
         Content::File(source) => Some(source.size()),
-        Content::Stream(_) => None,
+        Content::Stream(..) => None,
     }
 }
 

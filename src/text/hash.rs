@@ -74,6 +74,17 @@ impl Serialize for ContentHash {
     }
 }
 
+impl std::io::Write for Hasher {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A hash in the making, for bytes that never stand in memory as a whole.
 #[derive(Default, Clone)]
 pub struct Hasher(Sha256);

@@ -409,6 +409,17 @@ mod tests {
         assert!(text.len() < 400, "{}", text.len());
     }
 
+    #[test]
+    fn a_tool_without_arguments_takes_none() {
+        #[derive(Debug, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        struct Nothing {}
+        let one = Object::from_iter([("a".to_owned(), json!(1))]);
+        let error = read::<Nothing>(&schema::input::<Nothing>(), one).unwrap_err();
+        assert_eq!(error.to_string(), "There is no argument `a`. Nothing was written.");
+        assert!(read::<Nothing>(&schema::input::<Nothing>(), Object::new()).is_ok());
+    }
+
     fn any_json() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),

@@ -10,12 +10,11 @@ use serde_json::Value;
 use crate::tools::Object;
 
 /// The schema of a tool's arguments: no references, no unions, no formats, no `null`.
-///
-/// A tool without arguments says so by an empty `properties`, which some clients want to be there.
 pub fn input<T: JsonSchema>() -> Object {
-    let mut schema = root::<T>(SchemaSettings::draft2020_12(), plain);
-    schema.entry("properties").or_insert_with(|| Object::new().into());
-    schema
+    let mut root = root::<T>(SchemaSettings::draft2020_12(), plain);
+    // A tool without arguments says so: some clients refuse an object that names no properties at all.
+    root.entry("properties").or_insert_with(|| Object::new().into());
+    root
 }
 
 /// The schema of a tool's answer: no references, no formats, no descriptions. A nullable field keeps its union.
@@ -159,6 +158,16 @@ mod tests {
         assert_eq!(Value::Object(input.clone()), expected);
         let names: Vec<_> = input["properties"].as_object().unwrap().keys().collect();
         assert_eq!(names, ["path", "maxLength", "encoding", "target", "targets", "value", "content"]);
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+
+    #[test]
+    fn an_input_without_arguments_says_so() {
+        let expected = json!({ "type": "object", "additionalProperties": false, "properties": {} });
+        assert_eq!(Value::Object(input::<Nothing>()), expected);
     }
 
     #[test]

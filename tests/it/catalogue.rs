@@ -4,7 +4,10 @@ use std::{collections::HashSet, path::Path};
 
 use rmcp::model::Tool;
 use serde_json::{Map, Value, json};
-use vaultwright::tools::{Access, catalogue, plain_name};
+use vaultwright::{
+    config::Args,
+    tools::{Access, catalogue, plain_name},
+};
 
 use crate::{
     client::{Client, Era},
@@ -159,6 +162,35 @@ async fn a_client_that_cuts_long_answers_is_told_how_long_a_read_may_be() {
     let told: Vec<_> = told.iter().map(|tool| &*tool.name).collect();
     let long: Vec<_> = catalogue().map(|entry| entry.name).filter(|name| *name == "read_file").collect();
     assert_eq!(told, long);
+}
+
+#[tokio::test]
+async fn under_read_only_a_tool_that_writes_is_unlisted_and_says_why() {
+    let mut settings = Args::default();
+    settings.vaults.read_only = Some("true".into());
+    let vault = vault("");
+    let client = Client::open(vault.state_with(&settings), Era::Modern).await;
+    let listed: Vec<_> = client.tools().await.into_iter().map(|tool| tool.name.into_owned()).collect();
+    for entry in catalogue() {
+        let name = plain_name(entry.name);
+        let may_write = entry.access == Access::Edit;
+        assert_eq!(listed.contains(&name), !may_write, "{name}");
+        if may_write {
+            let reply = client.call(&name, json!({})).await;
+            assert_eq!(reply.refused("tool_disabled")["setting"], "OBSIDIAN_READ_ONLY");
+        }
+    }
+    assert!(client.server().instructions.as_ref().unwrap().contains("read-only"));
+}
+
+#[tokio::test]
+async fn dotted_names_are_listed_where_that_is_set() {
+    let mut settings = Args::default();
+    settings.serve.tool_name_style = Some("dotted".into());
+    let vault = vault("");
+    let tools = Client::open(vault.state_with(&settings), Era::Modern).await.tools().await;
+    let names: Vec<_> = catalogue().map(|entry| entry.name).collect();
+    assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), names);
 }
 
 #[tokio::test]

@@ -29,6 +29,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "fs::DurableReason",
             "fs::Expect",
             "fs::Guarantee",
+            "fs::HostPath",
             "fs::Incumbent",
             "fs::Ladder",
             "fs::Look",
@@ -91,10 +92,16 @@ struct Source {
     code: String,
 }
 
-/// The product's files; `testing.rs` is what the unit tests of a module share.
 fn sources(root: &str) -> Vec<Source> {
-    let files = files(Path::new(root)).into_iter();
-    files.filter(|file| !file.ends_with("testing.rs")).map(|file| source(root, &file)).collect()
+    let product = files(Path::new(root)).into_iter().filter(|file| !is_for_tests(file));
+    product.map(|file| source(root, &file)).collect()
+}
+
+/// The file is a module that only unit tests have.
+fn is_for_tests(file: &Path) -> bool {
+    let stem = file.file_stem().unwrap().to_str().unwrap();
+    let parent = fs::read_to_string(file.with_file_name("mod.rs")).unwrap_or_default();
+    parent.contains(&format!("#[cfg(test)]\nmod {stem};"))
 }
 
 fn source(root: &str, file: &Path) -> Source {

@@ -15,6 +15,7 @@ mod need;
 mod vault;
 
 mod catalogue;
+mod cli;
 mod eras;
 mod hostile_arguments;
 mod layering;

@@ -162,7 +162,9 @@ fn unsaid(data: &Value, text: &str) -> Vec<String> {
     }
 }
 
-/// The built program, spoken to in bare lines. Its environment is empty but for what a test gives it.
+/// The built program, spoken to in bare lines.
+///
+/// Its environment is empty but for a home that is not there and what a test gives it.
 pub(crate) struct Process {
     child: Child,
     input: Option<ChildStdin>,
@@ -187,6 +189,7 @@ impl Process {
         let mut child = Command::new(env!("CARGO_BIN_EXE_vaultwright"))
             .args(arguments)
             .env_clear()
+            .env("HOME", "/nonexistent")
             .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

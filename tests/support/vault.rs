@@ -10,7 +10,7 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use tempfile::TempDir;
 use vaultwright::{
-    config::{Args, Config},
+    config::{Args, Config, Environment},
     fs::HostPath,
     serving::State,
 };
@@ -71,10 +71,15 @@ impl Vault {
 
     /// A server's state with this vault as its default, reached by nothing else.
     pub(crate) fn state(&self) -> Arc<State> {
-        let mut config = Config::try_from(Args::default()).unwrap();
+        self.state_with(&Args::default())
+    }
+
+    /// The same under other settings.
+    pub(crate) fn state_with(&self, args: &Args) -> Arc<State> {
+        let home = self.scratch.path().join("home");
+        let environment = Environment::of([("HOME", home.to_str().unwrap())]);
+        let mut config = Config::load(args, &environment).unwrap();
         config.vaults.default = HostPath::parse(self.path());
-        config.vaults.discovery = false;
-        config.files.state_dir = HostPath::parse(self.scratch.path().join("state")).unwrap();
         Arc::new(State::new(config))
     }
 }

@@ -17,7 +17,10 @@ use serde::Serialize;
 pub use sync::{DurableReason, Guarantee};
 pub use update::{Admit, Compute};
 
-use super::{Place, Root, Source, VaultFile, source::pour_through};
+use super::{
+    Place, Root, Source, VaultFile,
+    source::{check_source, pour_through},
+};
 use crate::{
     error::{Error, PathError, UnguardableProblem, WriteError},
     path::VaultPath,
@@ -41,8 +44,8 @@ pub enum Expect {
 pub enum Content {
     /// Bytes in memory.
     Bytes(Vec<u8>),
-    /// Bytes that are read once, in constant memory.
-    Stream(Box<dyn Read + Send>),
+    /// Bytes that are read once, in constant memory, and the hash they must have, where one was given.
+    Stream(Box<dyn Read + Send>, Option<ContentHash>),
     /// An open file outside the vault, reflinked where possible.
     File(Source),
 }
@@ -51,7 +54,7 @@ impl std::fmt::Debug for Content {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
-            Self::Stream(_) => f.write_str("Stream"),
+            Self::Stream(..) => f.write_str("Stream"),
             Self::File(source) => write!(f, "File({})", source.size()),
         }
     }
@@ -166,8 +169,9 @@ impl Content {
     pub fn measure(self, cap: u64, asked: &str) -> Result<(ContentHash, u64, Option<Vec<u8>>), Error> {
         match self {
             Self::Bytes(bytes) => Ok((ContentHash::of(&bytes), bytes.len() as u64, Some(bytes))),
-            Self::Stream(mut stream) => {
+            Self::Stream(mut stream, expected) => {
                 let (hash, size) = pour_through(stream.as_mut(), cap, asked, |_| Ok(()))?;
+                check_source(expected, hash)?;
                 Ok((hash, size, None))
             }
             Self::File(source) => {

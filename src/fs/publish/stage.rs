@@ -16,7 +16,7 @@ use super::{
     super::{
         Root,
         context::{IoContext, failure},
-        source::{Source, pour_through},
+        source::{Source, check_source, pour_through},
         sys::{self, LinkForm, Stat, Step},
     },
     Content,
@@ -144,7 +144,11 @@ fn pour(file: &OwnedFd, content: &mut Content, cap: u64, asked: &str) -> Result<
             PathError::refuse_over_write_cap(asked, size, cap)?;
             pour_bytes(file, bytes).at("write", asked).map(|hash| (hash, size))
         }
-        Content::Stream(stream) => pour_stream(file, stream.as_mut(), cap, asked),
+        Content::Stream(stream, expected) => {
+            let (hash, size) = pour_stream(file, stream.as_mut(), cap, asked)?;
+            check_source(*expected, hash)?;
+            Ok((hash, size))
+        }
         Content::File(source) => pour_file(file, source, cap, asked),
     }
 }

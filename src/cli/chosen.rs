@@ -1,0 +1,53 @@
+//! Which vault a command acts on, and how it answers.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{Status, out};
+use crate::{
+    error::{Error, VaultError},
+    serving::State,
+    vault::{Selector, Vault, Vaults},
+};
+
+/// What the command line said for every command.
+#[derive(Debug, Clone)]
+pub(super) struct Chosen {
+    /// The id or name of a known vault; without it the default.
+    pub(super) selector: Option<String>,
+    /// One JSON document on standard output, on failure too.
+    pub(super) json: bool,
+}
+
+impl Chosen {
+    /// Runs an operation on the vault, where it may block.
+    pub(super) async fn on_vault<T: Send + 'static>(
+        &self,
+        state: &Arc<State>,
+        operation: impl FnOnce(&Vault) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (held, selector) = (Arc::clone(state), self.selector.clone());
+        state.work.files(move || operation(&choose(&held.vaults, selector)?)).await
+    }
+
+    /// Ends with a failure: as the error object, or its message and hint for a person.
+    pub(super) fn failed(&self, error: &Error) -> Status {
+        let exit = error.reason().exit();
+        if self.json {
+            let shown = out::data(&json!({ "error": error.report() }).to_string());
+            return shown.err().unwrap_or(Status::Ended(exit));
+        }
+        out::failed(&format_args!("{error}\n{}", error.reason().hint()), exit)
+    }
+}
+
+/// By id, then by name; the default without either.
+fn choose(vaults: &Vaults, selector: Option<String>) -> Result<Vault, Error> {
+    let Some(selector) = selector else { return vaults.choose(None, None) };
+    let found = match vaults.find(&Selector::Id(selector.clone())) {
+        Err(Error::Vault(VaultError::VaultNotFound { .. })) => vaults.find(&Selector::Name(selector)),
+        found => found,
+    };
+    vaults.choose(Some(&found?.path), None)
+}

@@ -1,0 +1,175 @@
+//! The commands of the shell, by the built program.
+
+use std::{
+    io::Write,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use serde_json::Value;
+use vaultwright::text::ContentHash;
+
+/// A vault, a folder beside it, and the program run on it.
+struct Shell {
+    scratch: tempfile::TempDir,
+}
+
+/// How a command ended: its code, what it printed, what it told.
+type Ended = (i32, String, String);
+
+impl Shell {
+    fn new() -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        std::fs::create_dir(scratch.path().join("vault")).unwrap();
+        Self { scratch }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    fn run(&self, arguments: &[&str], input: &[u8]) -> Ended {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_vaultwright"))
+            .args(["--vault", "./vault"])
+            .args(arguments)
+            .current_dir(self.scratch.path())
+            .env_clear()
+            .env("HOME", self.scratch.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A command that refuses before it reads closes the pipe.
+        child.stdin.take().unwrap().write_all(input).ok();
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    }
+
+    fn vault(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path("vault").join(name)).unwrap()
+    }
+}
+
+#[test]
+fn a_pipeline_publishes_is_refused_to_clobber_and_replaces_by_hash() {
+    let shell = Shell::new();
+    std::fs::write(shell.path("r.pdf"), "%PDF-1.7 one").unwrap();
+    let (code, out, _) = shell.run(&["write", "Reports/r.pdf", "r.pdf"], b"");
+    let hash = ContentHash::of(b"%PDF-1.7 one").to_string();
+    assert_eq!((code, out), (0, format!("Wrote 12 bytes to Reports/r.pdf — content_hash: {hash}\n")));
+    let (code, out, told) = shell.run(&["write", "Reports/r.pdf"], b"%PDF-1.7 two");
+    assert_eq!((code, out.as_str()), (4, ""));
+    assert!(told.contains("Nothing was written."), "{told}");
+    let replace = ["write", "Reports/r.pdf", "-", "--overwrite", "--expected-hash", &hash];
+    assert_eq!(shell.run(&replace, b"%PDF-1.7 two").0, 0);
+    assert_eq!(shell.vault("Reports/r.pdf"), b"%PDF-1.7 two");
+    assert_eq!(shell.run(&replace, b"%PDF-1.7 three").0, 5);
+    assert_eq!(shell.vault("Reports/r.pdf"), b"%PDF-1.7 two");
+}
+
+#[test]
+fn failures_are_json_where_that_was_asked_for() {
+    let shell = Shell::new();
+    let (code, out, _) = shell.run(&["write", "../x", "--json"], b"x");
+    let error: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &error["error"]["data"]["reason"]), (7, &"path_traversal".into()));
+    let (code, out, _) = shell.run(&["--json", "write", "a.md"], b"x");
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &report["created"]), (0, &true.into()));
+}
+
+#[test]
+fn each_refusal_has_its_code() {
+    let shell = Shell::new();
+    std::fs::write(shell.path("vault/a.md"), "a").unwrap();
+    let zeros = format!("sha256:{}", "0".repeat(64));
+    for (arguments, code) in [
+        (&["write", ".hidden", "-"][..], 7),
+        (&["write", "/abs", "-"], 7),
+        (&["write", "a.md", "--expected-hash", "abc", "--overwrite"], 2),
+        (&["write", "a.md", "--expected-hash", &zeros], 5),
+        (&["write", "A.md", "-"], 4),
+        (&["write", "b.md", "none.pdf"], 3),
+        (&["write", "b.md", "-", "--source-hash", &zeros], 5),
+        (&["write", "b.md", "-", "--max-file-write-bytes", "1"], 8),
+        (&["write", "b.md", "--no-such-flag"], 2),
+        (&["read", "none.md"], 3),
+        (&["read", "."], 7),
+        (&["hash", "a.md", "--check", &zeros], 5),
+        (&["hash", "a.md", "b.md", "--check", &zeros], 2),
+        (&["--vault", "./none", "read", "a.md"], 3),
+        (&["--vault", "unknown", "read", "a.md"], 3),
+        (&["--vault", "./vault/a.md", "read", "a.md"], 15),
+    ] {
+        let (ended, _, told) = shell.run_last(arguments);
+        assert_eq!(ended, code, "{arguments:?}: {told}");
+    }
+    assert_eq!(std::fs::read_dir(shell.path("vault")).unwrap().count(), 1);
+}
+
+impl Shell {
+    /// The last `--vault` wins only when the first is left out.
+    fn run_last(&self, arguments: &[&str]) -> Ended {
+        let Some(rest) = arguments.strip_prefix(&["--vault"]) else { return self.run(arguments, b"xx") };
+        let output = Command::new(env!("CARGO_BIN_EXE_vaultwright"))
+            .arg("--vault")
+            .args(rest)
+            .current_dir(self.scratch.path())
+            .env_clear()
+            .env("HOME", self.scratch.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    }
+}
+
+#[test]
+fn bytes_come_out_as_they_are() {
+    let shell = Shell::new();
+    let bytes: Vec<u8> = (0..=255).collect();
+    std::fs::write(shell.path("vault/a.bin"), &bytes).unwrap();
+    assert_eq!(shell.run(&["read", "a.bin", "-o", "out.bin"], b"").0, 0);
+    assert_eq!(std::fs::read(shell.path("out.bin")).unwrap(), bytes);
+    assert_eq!(shell.run(&["read", "a.bin", "-o", "out.bin", "--range", "65:2"], b"").0, 4);
+    assert_eq!(shell.run(&["read", "a.bin", "-o", "out.bin", "--range", "65:2", "--force"], b"").0, 0);
+    assert_eq!(std::fs::read(shell.path("out.bin")).unwrap(), b"AB");
+    assert_eq!(shell.run(&["read", "a.bin", "--range", "65:2"], b"").1, "AB");
+    assert_eq!(shell.run(&["read", "none", "-o", "new.bin"], b"").0, 3);
+    assert!(!shell.path("new.bin").exists());
+}
+
+#[test]
+fn hashes_are_those_of_sha256sum() {
+    let shell = Shell::new();
+    std::fs::write(shell.path("vault/a.md"), "hello\n").unwrap();
+    let hash = ContentHash::of(b"hello\n").to_string();
+    assert_eq!(shell.run(&["hash", "a.md"], b"").1, format!("{hash}  a.md\n"));
+    assert_eq!(shell.run(&["hash", "-"], b"hello\n").1, format!("{hash}  -\n"));
+    assert_eq!(shell.run(&["hash", "a.md", "--check", &hash], b"").0, 0);
+}
+
+#[test]
+fn a_dry_run_writes_nothing_and_durability_can_be_demanded() {
+    let shell = Shell::new();
+    let (code, out, _) = shell.run(&["write", "p/a.md", "--dry-run"], b"hello\n");
+    assert_eq!((code, out.starts_with("Would write 6 bytes")), (0, true), "{out}");
+    assert_eq!(std::fs::read_dir(shell.path("vault")).unwrap().count(), 0);
+    let arguments = ["write", "a.md", "--require-durable", "--vault-durability", "none"];
+    assert_eq!(shell.run(&arguments, b"hello\n").0, 11);
+    assert_eq!(shell.vault("a.md"), b"hello\n");
+}
+
+#[test]
+fn a_known_vault_is_chosen_by_its_name() {
+    let shell = Shell::new();
+    std::fs::create_dir(shell.path("other")).unwrap();
+    let other = format!("work={}", shell.path("other").display());
+    let (code, _, told) =
+        shell.run_last(&["--vault", "WORK", "--named-vault", &other, "write", "a.md", "/dev/null"]);
+    assert_eq!(code, 0, "{told}");
+    assert!(shell.path("other/a.md").exists());
+}
