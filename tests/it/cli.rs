@@ -28,9 +28,14 @@ impl Shell {
         self.scratch.path().join(name)
     }
 
+    /// Runs the program on the vault.
     fn run(&self, arguments: &[&str], input: &[u8]) -> Ended {
+        self.run_bare(&[&["--vault", "./vault"], arguments].concat(), input)
+    }
+
+    /// Runs the program in the folder beside the vault.
+    fn run_bare(&self, arguments: &[&str], input: &[u8]) -> Ended {
         let mut child = Command::new(env!("CARGO_BIN_EXE_vaultwright"))
-            .args(["--vault", "./vault"])
             .args(arguments)
             .current_dir(self.scratch.path())
             .env_clear()
@@ -99,32 +104,14 @@ fn each_refusal_has_its_code() {
         (&["read", "."], 7),
         (&["hash", "a.md", "--check", &zeros], 5),
         (&["hash", "a.md", "b.md", "--check", &zeros], 2),
-        (&["--vault", "./none", "read", "a.md"], 3),
-        (&["--vault", "unknown", "read", "a.md"], 3),
-        (&["--vault", "./vault/a.md", "read", "a.md"], 15),
     ] {
-        let (ended, _, told) = shell.run_last(arguments);
+        let (ended, _, told) = shell.run(arguments, b"xx");
         assert_eq!(ended, code, "{arguments:?}: {told}");
     }
-    assert_eq!(std::fs::read_dir(shell.path("vault")).unwrap().count(), 1);
-}
-
-impl Shell {
-    /// The last `--vault` wins only when the first is left out.
-    fn run_last(&self, arguments: &[&str]) -> Ended {
-        let Some(rest) = arguments.strip_prefix(&["--vault"]) else { return self.run(arguments, b"xx") };
-        let output = Command::new(env!("CARGO_BIN_EXE_vaultwright"))
-            .arg("--vault")
-            .args(rest)
-            .current_dir(self.scratch.path())
-            .env_clear()
-            .env("HOME", self.scratch.path())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-        (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    for (vault, code) in [("./none", 3), ("unknown", 3), ("./vault/a.md", 15)] {
+        assert_eq!(shell.run_bare(&["--vault", vault, "read", "a.md"], b"").0, code, "{vault}");
     }
+    assert_eq!(std::fs::read_dir(shell.path("vault")).unwrap().count(), 1);
 }
 
 #[test]
@@ -169,7 +156,7 @@ fn a_known_vault_is_chosen_by_its_name() {
     std::fs::create_dir(shell.path("other")).unwrap();
     let other = format!("work={}", shell.path("other").display());
     let (code, _, told) =
-        shell.run_last(&["--vault", "WORK", "--named-vault", &other, "write", "a.md", "/dev/null"]);
+        shell.run_bare(&["--vault", "WORK", "--named-vault", &other, "write", "a.md", "/dev/null"], b"");
     assert_eq!(code, 0, "{told}");
     assert!(shell.path("other/a.md").exists());
 }
