@@ -5,6 +5,7 @@
 mod bench_vault;
 mod create;
 mod errors;
+mod group;
 mod metadata;
 mod paths;
 mod replace;

@@ -84,7 +84,7 @@ const CRATES: &[(&str, &[&str])] = &[
 ];
 
 /// The methods of `fs::Root` that change a vault; `ops::apply` alone calls them.
-const MUTATORS: [&str; 4] = ["write", "update", "remove", "rename"];
+const MUTATORS: [&str; 5] = ["create_many", "write", "update", "remove", "rename"];
 
 /// A source file: its path below its root, and its code without comments and unit tests.
 struct Source {

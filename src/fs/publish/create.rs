@@ -10,13 +10,16 @@ use super::{
         context::failure,
         sys::{self, Step},
     },
-    Content, Guarantee, Warning, Written,
+    Content, DurableReason, Guarantee, Warning, Written,
     area::Slot,
-    stage::{self, Staged},
+    stage::{self, Flush, Staged},
     sync,
     target::Target,
 };
-use crate::error::{Error, WriteError};
+use crate::{
+    error::{Error, WriteError},
+    text::ContentHash,
+};
 
 /// What the caller was promised of a file that may have come to be meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,43 +67,26 @@ pub(super) fn create_once(
     content: &mut Content,
     promise: Promise,
 ) -> Result<Written, Error> {
-    let mut target = Target::open(root, place)?;
-    let staged = stage_new(root, &target, content, promise)?;
-    let (hash, size) = (staged.hash, staged.size);
+    let target = Target::open(root, place)?;
+    let staged = stage_new(root, &target, content, promise, Flush::Now)?;
     let published = publish(root, &target, staged, promise)?;
-    let created_folders = target.keep_folders();
     let durable = sync::after_publishing(root, &target, &published.file);
-    let mut warnings = Vec::new();
-    if durable == Err(super::DurableReason::SyncFailed) {
-        warnings.push(Warning::NotDurable);
-    }
-    if published.named {
-        warnings.push(Warning::NamedStagingUsed);
-    }
-    Ok(Written {
-        path: target.path().clone(),
-        hash,
-        size,
-        changed: true,
-        previous: None,
-        durable: Some(durable),
-        guarantee: sync::guarantee(published.guarantee, &target),
-        warnings,
-        created_folders,
-    })
+    Ok(published.answer(target, durable))
 }
 
 /// Stages unnamed in the file's own folder, so that umask, default ACL and set-gid apply as to any new file; or under
 /// a name in a dot-folder, where that was allowed or no promise rests on it.
-fn stage_new(
+pub(super) fn stage_new(
     root: &Root,
     target: &Target<'_>,
     content: &mut Content,
     promise: Promise,
+    flush: Flush,
 ) -> Result<Staged, Error> {
+    let call = stage::Call { root, asked: target.asked(), flush };
     let unnamed = stage::twice(content, |content| {
         let Some(file) = stage::open_unnamed(root, target, target.dir())? else { return Ok(None) };
-        stage::fill(root, target.asked(), file, None, content, |_| Ok(())).map(Some)
+        stage::fill(call, file, None, content, |_| Ok(())).map(Some)
     })?;
     if let Some(staged) = unnamed {
         return Ok(staged);
@@ -112,19 +98,43 @@ fn stage_new(
     let area = root.area(target)?;
     stage::twice(content, |content| {
         let (file, slot) = stage::open_named(&area, 0o666, target.asked())?;
-        stage::fill(root, target.asked(), file, Some(slot), content, |_| Ok(()))
+        stage::fill(call, file, Some(slot), content, |_| Ok(()))
     })
 }
 
-/// A published file: its handle, the tier's guarantee, and whether it was staged under a name.
-struct Published {
-    file: OwnedFd,
+/// A published file: its handle, what it holds, the tier's guarantee, and whether it was staged under a name.
+pub(super) struct Published {
+    pub(super) file: OwnedFd,
+    hash: ContentHash,
+    size: u64,
     guarantee: Guarantee,
     named: bool,
 }
 
+impl Published {
+    /// The answer of a create; the folders made for it stay.
+    pub(super) fn answer(self, mut target: Target<'_>, durable: Result<(), DurableReason>) -> Written {
+        let flush_failed = durable == Err(DurableReason::SyncFailed);
+        let warnings = [(flush_failed, Warning::NotDurable), (self.named, Warning::NamedStagingUsed)];
+        Written {
+            path: target.path().clone(),
+            hash: self.hash,
+            size: self.size,
+            changed: true,
+            previous: None,
+            durable: Some(durable),
+            guarantee: sync::guarantee(self.guarantee, &target),
+            warnings: warnings
+                .into_iter()
+                .filter_map(|(applies, warning)| applies.then_some(warning))
+                .collect(),
+            created_folders: target.keep_folders(),
+        }
+    }
+}
+
 /// Takes the name under the folder's flock, then proves that the folder is still where the path leads.
-fn publish(
+pub(super) fn publish(
     root: &Root,
     target: &Target<'_>,
     mut staged: Staged,
@@ -144,7 +154,7 @@ fn publish(
         return Err(withdraw(target, &staged));
     }
     drop(lock);
-    Ok(Published { file: staged.file, guarantee, named })
+    Ok(Published { file: staged.file, hash: staged.hash, size: staged.size, guarantee, named })
 }
 
 /// The ladder of tiers for a file that stands under a name in a staging folder.

@@ -2,6 +2,7 @@
 
 pub(crate) mod area;
 mod create;
+mod group;
 mod meta;
 mod replace;
 mod rollback;

@@ -180,6 +180,7 @@ fn stage_like(
     old: &Old,
     content: &mut Content,
 ) -> Result<(Staged, Vec<Warning>), Error> {
+    let call = stage::Call { root, asked: target.asked(), flush: stage::Flush::Now };
     stage::twice(content, |content| {
         let mut warnings = Vec::new();
         let dress = |file: &OwnedFd| {
@@ -191,7 +192,7 @@ fn stage_like(
             Some(file) => (file, None),
             None => stage::open_named(area, 0o600, target.asked()).map(|(file, slot)| (file, Some(slot)))?,
         };
-        let mut staged = stage::fill(root, target.asked(), file, slot, content, dress)?;
+        let mut staged = stage::fill(call, file, slot, content, dress)?;
         if staged.slot.is_none() {
             staged.link_into(area).at("link staged", target.asked())?;
         }

@@ -84,7 +84,25 @@ pub(super) fn twice<T>(
     }
 }
 
-const FLUSH: &str = "flush";
+/// The step of a flush that failed.
+pub(super) const FLUSH: &str = "flush";
+
+/// When staged bytes are flushed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flush {
+    /// As soon as they are written.
+    Now,
+    /// By the caller, together with others, and before they get their name.
+    Later,
+}
+
+/// For whom bytes are staged.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub(super) root: &'a Root,
+    pub(super) asked: &'a str,
+    pub(super) flush: Flush,
+}
 
 /// Opens a new file under a name in a staging folder.
 pub(super) fn open_named(area: &Arc<Area>, mode: u32, asked: &str) -> Result<(OwnedFd, Slot), Error> {
@@ -98,17 +116,17 @@ pub(super) fn open_named(area: &Arc<Area>, mode: u32, asked: &str) -> Result<(Ow
 ///
 /// The descriptor that could write is closed here, since it would make every lease on the published file fail.
 pub(super) fn fill(
-    root: &Root,
-    asked: &str,
+    call: Call<'_>,
     writer: OwnedFd,
     slot: Option<Slot>,
     content: &mut Content,
     dress: impl FnOnce(&OwnedFd) -> Result<(), Errno>,
 ) -> Result<Staged, Error> {
+    let Call { root, asked, flush } = call;
     let (hash, size) = pour(&writer, content, root.config.max_write_bytes, asked)?;
     let reader = reopened(&writer, slot.as_ref());
     dress(reader.as_ref().unwrap_or(&writer)).at("set times", asked)?;
-    if root.config.durable {
+    if root.config.durable && flush == Flush::Now {
         sys::sync_file(&writer).at(FLUSH, asked)?;
     }
     let file = match reader {

@@ -71,11 +71,20 @@ fn sync_folders(root: &Root, target: &Target<'_>) -> Result<(), DurableReason> {
     if !root.config.durable {
         return Err(DurableReason::Level);
     }
-    let flushed = target.folders_to_sync().try_for_each(sys::sync_folder);
-    if let Err(errno) = flushed {
+    target.folders_to_sync().try_for_each(sync_folder)?;
+    lasting(target)
+}
+
+/// Flushes one folder.
+pub(super) fn sync_folder(folder: &OwnedFd) -> Result<(), DurableReason> {
+    sys::sync_folder(folder).map_err(|errno| {
         tracing::warn!(?errno, "a folder could not be flushed after a file was published in it");
-        return Err(DurableReason::SyncFailed);
-    }
+        DurableReason::SyncFailed
+    })
+}
+
+/// What a flush is worth on this mount.
+pub(super) fn lasting(target: &Target<'_>) -> Result<(), DurableReason> {
     match target.mount.facts.persistence() {
         Persistence::Durable => Ok(()),
         Persistence::Volatile => Err(DurableReason::VolatileFilesystem),
