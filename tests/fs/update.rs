@@ -1,6 +1,6 @@
 //! Read, compute, replace.
 
-use std::os::unix::fs::MetadataExt;
+use std::{os::unix::fs::MetadataExt, path::Path};
 
 use vaultwright::{
     error::{Error, PathError},
@@ -16,6 +16,12 @@ use vaultwright::{
 };
 
 use crate::bench_vault::{BenchVault, reason};
+
+/// Saves as most programs do: a new file, renamed over. An edit in place would wait for our own lease.
+fn save_over(path: &Path, text: &str) {
+    std::fs::write(path.with_extension("tmp"), text).unwrap();
+    std::fs::rename(path.with_extension("tmp"), path).unwrap();
+}
 
 #[test]
 fn appends_of_many_threads_all_land_once() {
@@ -54,11 +60,8 @@ fn an_edit_that_lost_a_race_is_computed_again_from_the_winners_bytes() {
     let vault = BenchVault::new();
     vault.put("a.md", "one\n");
     let path = vault.path("a.md");
-    let _armed = fault::arm(
-        Step::Exchange,
-        0,
-        Action::Run(Box::new(move || std::fs::write(&path, "one\nforeign\n").unwrap())),
-    );
+    let _armed =
+        fault::arm(Step::Exchange, 0, Action::Run(Box::new(move || save_over(&path, "one\nforeign\n"))));
     vault.append("a.md", b"ours\n").unwrap();
     assert_eq!(vault.bytes("a.md"), b"one\nforeign\nours\n");
 }
@@ -68,11 +71,7 @@ fn with_the_callers_hash_there_is_one_try() {
     let vault = BenchVault::new();
     vault.put("a.md", "one\n");
     let path = vault.path("a.md");
-    let _armed = fault::arm(
-        Step::Exchange,
-        0,
-        Action::Run(Box::new(move || std::fs::write(&path, "foreign\n").unwrap())),
-    );
+    let _armed = fault::arm(Step::Exchange, 0, Action::Run(Box::new(move || save_over(&path, "foreign\n"))));
     let edit = vault.root.update(
         &VaultPath::parse("a.md").unwrap(),
         Lookup::Edit,
