@@ -93,6 +93,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Status {
         Err(error) => return out::failed(&error, Exit::Internal),
     };
     let state = Arc::new(State::new(config));
+    if let Some(folder) = state.vaults.overlapping_source() {
+        let why = "WRITE_FILE_SOURCE_PATHS (--write-file-source-paths)";
+        return out::failed(
+            &format_args!("{why}: `{folder}` is, holds or lies in a known vault"),
+            Exit::Usage,
+        );
+    }
     let chosen = Chosen { selector, json: cli.manner.json };
     let status = runtime.block_on(command.run(state, chosen));
     runtime.shutdown_background();

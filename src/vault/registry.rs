@@ -50,6 +50,11 @@ impl Registry {
         self.known.iter().filter(|vault| self.gate.admits(vault))
     }
 
+    /// Where the known vaults are.
+    pub(super) fn places(&self) -> impl Iterator<Item = &Place> {
+        self.known.iter().map(|vault| &vault.place)
+    }
+
     /// The default vault.
     pub(super) fn default(&self) -> Option<&Known> {
         self.known.iter().find(|vault| vault.source == Source::EnvDefault)

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     FileConfig, RegistryFile, Vault, VaultConfig, VaultRecord, Warning, admission::Admitted,
-    discovery::Discovery, known::Known, open::OpenRoots, place::Place, registry::Registry,
+    discovery::Discovery, known::Known, open::OpenRoots, place::Place, registry::Registry, roots::relation,
 };
 use crate::{
     error::{ArgumentProblem, ArgumentsError, Error, VaultError},
@@ -175,6 +175,19 @@ impl Vaults {
         Ok(Selected { record, path: path.to_string(), identity: admitted.dir.identity })
     }
 
+    /// The first folder of `WRITE_FILE_SOURCE_PATHS` that is, holds or lies in a known vault: files taken from it
+    /// would go round the policy of what may be read there.
+    pub fn overlapping_source(&self) -> Option<&HostPath> {
+        if self.files.source_paths.is_empty() {
+            return None;
+        }
+        let registry = self.look(false);
+        self.files.source_paths.iter().find(|folder| {
+            let folder = Place::look(folder);
+            registry.places().any(|vault| vault.is(&folder) || relation(&folder, vault).is_some())
+        })
+    }
+
     fn look(&self, refresh: bool) -> Registry {
         let files = self.discovery.read(refresh, Instant::now());
         Registry::look(&self.config, files, self.path_lists)
@@ -238,6 +251,25 @@ mod tests {
             vaults.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(),
             ["v0", "v2", "v3", "v4", "v5"]
         );
+    }
+
+    #[test]
+    fn folders_to_take_files_from_stay_clear_of_every_known_vault() {
+        let disk = Disk::with(&["V/Sub", "out"]);
+        disk.link("alias", "V");
+        let overlapping = |folder: &str| {
+            let files = FileConfig {
+                source_paths: vec![disk.host("out"), disk.host(folder)],
+                ..FileConfig::default()
+            };
+            let vaults = Vaults::new(disk.config_with_default("V"), files, PathPolicy::default());
+            vaults.overlapping_source().cloned()
+        };
+        for folder in ["V", "V/Sub", "", "alias"] {
+            let expected = if folder.is_empty() { disk.host("") } else { disk.host(folder) };
+            assert_eq!(overlapping(folder), Some(expected), "{folder}");
+        }
+        assert_eq!(overlapping("out"), None);
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! Links, escapes, and folders that move.
 
-use std::os::unix::fs::symlink;
+use std::{
+    os::unix::fs::symlink,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use vaultwright::{
     fs::{
@@ -181,4 +184,51 @@ fn a_folder_swapped_for_a_link_between_look_and_publication_is_not_followed() {
     assert_eq!(reason(vault.write("Notes/x.md", b"x", Expect::AnyOrAbsent)), "parent_moved");
     assert_eq!(std::fs::read_dir(decoy_too).unwrap().count(), 0);
     assert_eq!(vault.names(), ["Notes", "aside/"]);
+}
+
+/// How many files are written while the folder on their way is swapped for a link and back.
+const SWAPS: usize = 3_000;
+
+/// Writes through a folder that another thread keeps swapping for a link to a decoy; answers how many files ended in
+/// the decoy.
+fn files_in_decoy(vault: &BenchVault, write: impl Fn(&BenchVault, usize)) -> usize {
+    let (folder, aside, decoy) = (vault.path("Notes"), vault.outside("aside"), vault.outside("decoy"));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::create_dir(&decoy).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                std::fs::rename(&folder, &aside).unwrap();
+                if symlink(&decoy, &folder).is_ok() {
+                    std::fs::remove_file(&folder).unwrap();
+                }
+                // A write that found no folder has made one.
+                while std::fs::rename(&aside, &folder).is_err() {
+                    std::fs::remove_dir_all(&folder).ok();
+                }
+            }
+        });
+        (0..SWAPS).for_each(|n| write(vault, n));
+        done.store(true, Ordering::Relaxed);
+    });
+    std::fs::read_dir(decoy).unwrap().count()
+}
+
+#[test]
+fn a_folder_that_is_swapped_for_a_link_again_and_again_never_leads_to_the_decoy() {
+    let unflushed = || BenchVault::with(|config| config.durable = false);
+    let ours = |vault: &BenchVault, n: usize| drop(vault.create(&format!("Notes/{n}.md"), b"x"));
+    assert_eq!(files_in_decoy(&unflushed(), ours), 0);
+    let mut walking = unflushed();
+    walking.root.walk_always();
+    assert_eq!(files_in_decoy(&walking, ours), 0);
+    // The control: looking first and then writing by path, as is often done.
+    let by_path = |vault: &BenchVault, n: usize| {
+        let folder = vault.path("Notes");
+        if std::fs::symlink_metadata(&folder).is_ok_and(|data| data.is_dir()) {
+            std::fs::write(folder.join(format!("{n}.md")), "x").ok();
+        }
+    };
+    assert!(files_in_decoy(&unflushed(), by_path) > 0, "the control lost nothing: the race is none");
 }
