@@ -201,6 +201,7 @@ fn files_in_decoy(vault: &BenchVault, write: impl Fn(&BenchVault, usize)) -> usi
             while !done.load(Ordering::Relaxed) {
                 std::fs::rename(&folder, &aside).unwrap();
                 if symlink(&decoy, &folder).is_ok() {
+                    std::thread::yield_now();
                     std::fs::remove_file(&folder).unwrap();
                 }
                 // A write that found no folder has made one.
@@ -227,6 +228,7 @@ fn a_folder_that_is_swapped_for_a_link_again_and_again_never_leads_to_the_decoy(
     let by_path = |vault: &BenchVault, n: usize| {
         let folder = vault.path("Notes");
         if std::fs::symlink_metadata(&folder).is_ok_and(|data| data.is_dir()) {
+            std::thread::yield_now();
             std::fs::write(folder.join(format!("{n}.md")), "x").ok();
         }
     };
