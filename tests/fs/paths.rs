@@ -232,5 +232,6 @@ fn a_folder_that_is_swapped_for_a_link_again_and_again_never_leads_to_the_decoy(
             std::fs::write(folder.join(format!("{n}.md")), "x").ok();
         }
     };
-    assert!(files_in_decoy(&unflushed(), by_path) > 0, "the control lost nothing: the race is none");
+    let lost = (0..50).any(|_| files_in_decoy(&unflushed(), by_path) > 0);
+    assert!(lost, "the control lost nothing: the race is none");
 }
