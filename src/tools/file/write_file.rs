@@ -119,7 +119,12 @@ impl Input {
 
 fn previous_line(report: &WriteReport) -> Option<String> {
     if report.created {
-        return Some(format!("created; the name was free ({} bytes before)", report.previous_size_in_bytes));
+        let what = if report.dry_run.is_some() {
+            "would be created; the name is free"
+        } else {
+            "created; the name was free"
+        };
+        return Some(format!("{what} ({} bytes before)", report.previous_size_in_bytes));
     }
     let hash = match (&report.previous_hash, report.previous_hash_omitted) {
         (Some(hash), _) => hash.clone(),
@@ -157,7 +162,8 @@ impl Render for WriteReport {
         lines.extend(durable_line(self));
         lines.extend(self.guarantee.and_then(guarantee_line).map(str::to_owned));
         if !self.created_folders.is_empty() {
-            lines.push(format!("folders made: {}", self.created_folders.join(", ")));
+            let what = if self.dry_run.is_some() { "folders to make" } else { "folders made" };
+            lines.push(format!("{what}: {}", self.created_folders.join(", ")));
         }
         lines
             .extend(self.warnings.iter().map(|warning| format!("warning: {warning}. {}", sentence(warning))));
