@@ -69,6 +69,11 @@ impl Source {
         self.stat.size
     }
 
+    /// The hash of its bytes; refused as by a copy.
+    pub fn hash(&self, cap: u64, asked: &str) -> Result<ContentHash, Error> {
+        self.hash_through(cap, asked, |_| Ok(())).map(|(hash, _)| hash)
+    }
+
     /// Hands all bytes to `each` and answers their hash and size.
     ///
     /// `source_changed` when the file moved meanwhile, `source_mismatch` when it is not what was expected.

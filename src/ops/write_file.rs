@@ -77,7 +77,7 @@ impl Ask {
         }
         let requested = place.requested().map(|path| path.as_str().to_owned());
         let looked = Looked { place, incumbent, content, requested, dry_run: self.dry_run };
-        if let Some(answer) = looked.unchanged() {
+        if let Some(answer) = looked.unchanged(vault)? {
             return Ok(answer);
         }
         if self.dry_run {
@@ -123,12 +123,20 @@ struct Looked {
 }
 
 impl Looked {
-    /// The bytes are there already.
-    fn unchanged(&self) -> Option<WriteReport> {
-        let Content::Bytes(bytes) = &self.content else { return None };
-        let incumbent = self.incumbent.filter(|incumbent| incumbent.size == bytes.len() as u64)?;
-        let same = incumbent.hash == Some(ContentHash::of(bytes));
-        same.then(|| WriteReport::of(self.facts(), self.dry_run.then_some(None)))
+    /// The bytes are there already. A source is read for this only where its size is that of the incumbent.
+    fn unchanged(&self, vault: &Vault) -> Result<Option<WriteReport>, Error> {
+        let Some(Incumbent { hash: Some(old), size }) = self.incumbent else { return Ok(None) };
+        if known_size(&self.content) != Some(size) {
+            return Ok(None);
+        }
+        let new = match &self.content {
+            Content::Bytes(bytes) => ContentHash::of(bytes),
+            Content::File(source) => {
+                source.hash(vault.files().max_write_bytes, self.place.path().as_str())?
+            }
+            Content::Stream(..) => return Ok(None),
+        };
+        Ok((new == old).then(|| WriteReport::of(self.facts(), self.dry_run.then_some(None))))
     }
 
     /// What the write would give.
