@@ -8,16 +8,20 @@ use super::{Root, sys};
 use crate::path::VaultPath;
 
 impl Root {
-    /// The visible names in the deepest folder that exists on the way to a path, as paths; at most `limit`.
+    /// The visible names in the deepest folder that exists on the way to a path, as paths; at most `limit`. Each comes
+    /// with its path behind every link.
     ///
     /// Empty where the folder cannot be listed: these are only suggestions.
-    pub fn visible_files_beside(&self, path: &VaultPath, limit: usize) -> Vec<VaultPath> {
+    pub fn visible_files_beside(&self, path: &VaultPath, limit: usize) -> Vec<(VaultPath, VaultPath)> {
         let way_up = successors(Some(path.parent()), |folder| {
             (!folder.is_empty()).then(|| folder.rsplit_once('/').map_or("", |(above, _)| above))
         });
         let mut open = way_up.filter_map(|spelled| Some((spelled, self.open_folder(spelled).ok()?)));
         let Some((spelled, folder)) = open.next() else { return Vec::new() };
-        visible_names(&folder.dir, limit).iter().map(|name| VaultPath::found(spelled, name)).collect()
+        let names = visible_names(&folder.dir, limit);
+        let both =
+            |name: &String| (VaultPath::found(spelled, name), VaultPath::found(&folder.canonical, name));
+        names.iter().map(both).collect()
     }
 }
 

@@ -32,7 +32,7 @@ impl Vault {
     /// Looks a path up for reading. Policy is judged on the path and on where its links lead.
     pub fn place_to_read(&self, path: &VaultPath) -> Result<Place, Error> {
         self.policy().check_read(path.as_str())?;
-        let place = self.look_up(path, Lookup::Read)?;
+        let place = self.look_up(path, Lookup::Read, PolicyOp::Read)?;
         self.admit(&place, path, PolicyOp::Read)?;
         Ok(place)
     }
@@ -41,7 +41,7 @@ impl Vault {
     /// lead; what lies there is a regular file, or nothing.
     pub fn place_to_write(&self, path: &VaultPath) -> Result<Place, Error> {
         self.policy().check_write(path.as_str())?;
-        let place = self.look_up(path, Lookup::Create)?;
+        let place = self.look_up(path, Lookup::Create, PolicyOp::Write)?;
         self.admit(&place, path, PolicyOp::Write)?;
         place.refuse_unless_file().map_err(|error| self.withhold(error))?;
         Ok(place)
@@ -49,7 +49,10 @@ impl Vault {
 
     /// Policy once more, on the path behind every link; a refusal names the path of the request.
     pub fn admit(&self, place: &Place, path: &VaultPath, op: PolicyOp) -> Result<(), Error> {
-        let canonical = place.canonical();
+        self.judge(&place.canonical(), path, op)
+    }
+
+    fn judge(&self, canonical: &VaultPath, path: &VaultPath, op: PolicyOp) -> Result<(), Error> {
         let judged = match op {
             PolicyOp::Read => self.policy().check_read(canonical.as_str()),
             PolicyOp::Write => self.policy().check_write(canonical.as_str()),
@@ -57,8 +60,32 @@ impl Vault {
         judged.map_err(|error| renamed(error, path).into())
     }
 
-    fn look_up(&self, path: &VaultPath, lookup: Lookup) -> Result<Place, Error> {
-        self.root().place(path, lookup).map_err(|error| self.withhold(self.with_near_names(path, error)))
+    /// Looks a path up. What a look-up says of names is only told where its folder may be seen, links resolved.
+    fn look_up(&self, path: &VaultPath, lookup: Lookup, op: PolicyOp) -> Result<Place, Error> {
+        self.root().place(path, lookup).map_err(|error| match self.refuse_way(path, lookup, op) {
+            Err(refusal) => refusal,
+            Ok(()) => self.withhold(self.with_near_names(path, error)),
+        })
+    }
+
+    /// A folder that links lead to, and that is hidden or withheld, is refused whether or not the name is in it.
+    fn refuse_way(&self, path: &VaultPath, lookup: Lookup, op: PolicyOp) -> Result<(), Error> {
+        let Some(canonical) = self.root().way(path, lookup) else { return Ok(()) };
+        if is_hidden(&canonical) {
+            return Err(PathError::HiddenPath { path: path.as_str().to_owned() }.into());
+        }
+        self.judge(&canonical, path, op)
+    }
+
+    /// The path may be told: it may be read under its name, and where links lead.
+    fn can_tell(&self, path: &str, canonical: &VaultPath) -> bool {
+        self.policy().can_read(path) && !is_hidden(canonical) && self.policy().can_read(canonical.as_str())
+    }
+
+    fn can_tell_path(&self, path: &str) -> bool {
+        let spelled = VaultPath::found("", path);
+        let canonical = self.root().way(&spelled, Lookup::Edit).unwrap_or_else(|| spelled.clone());
+        self.can_tell(path, &canonical)
     }
 
     /// Adds names near a missing one.
@@ -66,9 +93,10 @@ impl Vault {
         match error {
             Error::Path(PathError::FileMissing { path: asked, suggestions }) if suggestions.is_empty() => {
                 let siblings = self.root().visible_files_beside(path, SIBLINGS_MAX);
-                let readable =
-                    siblings.iter().map(VaultPath::as_str).filter(|path| self.policy().can_read(path));
-                let suggestions = suggest::near(path.as_str(), readable);
+                let sendable = siblings.iter().filter(|(path, _)| VaultPath::parse(path.as_str()).is_ok());
+                let told = sendable.filter(|(path, canonical)| self.can_tell(path.as_str(), canonical));
+                let others = told.map(|(path, _)| path.as_str()).filter(|near| *near != path.as_str());
+                let suggestions = suggest::near(path.as_str(), others);
                 PathError::FileMissing { path: asked, suggestions }.into()
             }
             other => other,
@@ -77,7 +105,7 @@ impl Vault {
 
     /// Takes out of an error every path that policy withholds.
     pub fn withhold(&self, error: Error) -> Error {
-        let readable = |path: &String| self.policy().can_read(path);
+        let readable = |path: &String| self.can_tell_path(path);
         match error {
             Error::Path(mut error) => {
                 match &mut error {
@@ -87,7 +115,8 @@ impl Vault {
                         fact.take_if(|path| !readable(path));
                     }
                     PathError::SymlinkRefused { target: fact, .. } => {
-                        fact.take_if(|path| path != crate::fs::OUTSIDE && !readable(path));
+                        let hidden = |path: &str| is_hidden(&VaultPath::found("", path));
+                        fact.take_if(|path| path != crate::fs::OUTSIDE && !hidden(path) && !readable(path));
                     }
                     _ => {}
                 }
@@ -107,6 +136,11 @@ impl Vault {
             other => other,
         }
     }
+}
+
+/// A name on the path starts with a dot.
+fn is_hidden(path: &VaultPath) -> bool {
+    path.as_str().split('/').any(|name| name.starts_with('.'))
 }
 
 /// The refusal of the path behind links, under the name that was asked for.

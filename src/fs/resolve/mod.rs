@@ -128,6 +128,12 @@ impl Root {
         if lookup == Lookup::Read { self.follow(place) } else { Ok(place) }
     }
 
+    /// The path behind every link on the way, whatever lies at its name; none where a folder on the way is not there.
+    pub fn way(&self, path: &VaultPath, lookup: Lookup) -> Option<VaultPath> {
+        let (folder, missing) = self.find_folder(path, lookup).ok()?;
+        missing.is_empty().then(|| VaultPath::found(&folder.canonical, path.name()))
+    }
+
     /// The deepest folder that exists on the way, and the names below it that do not.
     fn find_folder(&self, path: &VaultPath, lookup: Lookup) -> Result<(Folder, Vec<String>), Error> {
         match self.open_folder(path.parent()) {
