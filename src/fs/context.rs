@@ -26,6 +26,7 @@ pub(crate) fn failure(errno: Errno, step: &'static str, path: &str) -> Error {
         Errno::ACCESS | Errno::PERM => WriteError::PermissionDenied { path }.into(),
         Errno::MFILE | Errno::NFILE | Errno::NOMEM => WriteError::ResourceExhausted { path }.into(),
         Errno::XDEV | Errno::BUSY => WriteError::MountBoundary { path }.into(),
+        Errno::ISDIR => PathError::PathIsDirectory { path }.into(),
         Errno::NAMETOOLONG => PathError::PathInvalid { path, problem: PathProblem::ComponentTooLong }.into(),
         _ => WriteError::IoError { path, step, errno: errno_name(errno) }.into(),
     }
@@ -45,10 +46,17 @@ mod tests {
             (Errno::MFILE, "resource_exhausted"),
             (Errno::XDEV, "mount_boundary"),
             (Errno::NAMETOOLONG, "path_invalid"),
+            (Errno::ISDIR, "path_is_directory"),
             (Errno::IO, "io_error"),
             (Errno::STALE, "io_error"),
         ] {
             assert_eq!(failure(errno, "write", "a.md").name(), reason, "{errno:?}");
         }
+    }
+
+    #[test]
+    fn an_errno_is_told_by_its_name() {
+        assert_eq!(failure(Errno::IO, "write", "a.md").report()["data"]["errno"], "EIO");
+        assert_eq!(failure(Errno::NOTBLK, "write", "a.md").report()["data"]["errno"], "errno 15");
     }
 }

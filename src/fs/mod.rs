@@ -71,5 +71,38 @@ impl Default for WriteConfig {
 
 /// The symbolic name of an errno, for people.
 pub(crate) fn errno_name(errno: Errno) -> String {
-    format!("{errno:?}")
+    let known = ERRNO_NAMES.iter().find(|(known, _)| *known == errno);
+    known.map_or_else(|| format!("errno {}", errno.raw_os_error()), |(_, name)| (*name).to_owned())
 }
+
+const ERRNO_NAMES: &[(Errno, &str)] = &[
+    (Errno::AGAIN, "EAGAIN"),
+    (Errno::BADF, "EBADF"),
+    (Errno::CONNABORTED, "ECONNABORTED"),
+    (Errno::DEADLK, "EDEADLK"),
+    (Errno::EXIST, "EEXIST"),
+    (Errno::FBIG, "EFBIG"),
+    (Errno::HOSTDOWN, "EHOSTDOWN"),
+    (Errno::ILSEQ, "EILSEQ"),
+    (Errno::INTR, "EINTR"),
+    (Errno::INVAL, "EINVAL"),
+    (Errno::IO, "EIO"),
+    (Errno::LOOP, "ELOOP"),
+    (Errno::MLINK, "EMLINK"),
+    (Errno::NODATA, "ENODATA"),
+    (Errno::NODEV, "ENODEV"),
+    (Errno::NOENT, "ENOENT"),
+    (Errno::NOLCK, "ENOLCK"),
+    (Errno::NOSYS, "ENOSYS"),
+    (Errno::NOTCONN, "ENOTCONN"),
+    (Errno::NOTDIR, "ENOTDIR"),
+    (Errno::NOTEMPTY, "ENOTEMPTY"),
+    (Errno::NXIO, "ENXIO"),
+    (Errno::OPNOTSUPP, "EOPNOTSUPP"),
+    (Errno::OVERFLOW, "EOVERFLOW"),
+    (Errno::PIPE, "EPIPE"),
+    (Errno::REMOTEIO, "EREMOTEIO"),
+    (Errno::STALE, "ESTALE"),
+    (Errno::TIMEDOUT, "ETIMEDOUT"),
+    (Errno::TXTBSY, "ETXTBSY"),
+];
