@@ -5,7 +5,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use super::{mime, report::HashOmitted};
 use crate::{
     error::{ArgumentProblem, ArgumentsError, Error, PathError},
-    fs::{Look, Place, VaultFile},
+    fs::{Look, VaultFile},
     text::ContentHash,
     vault::{FileConfig, Vault},
 };
@@ -112,7 +112,7 @@ impl Ask {
         let file = vault.root().open_file(&place)?;
         let files = vault.files();
         let mime = mime::of_extension(place.path().extension().as_deref());
-        let (look, body) = self.body(&place, &file, files)?;
+        let (look, body) = self.body(&file, files)?;
         let cut = matches!(&body, Body::Text(_, window) | Body::Base64(_, window) if window.is_cut());
         let hash_omitted = match (cut, look.hash) {
             (true, _) => Some(HashOmitted::Cut),
@@ -131,7 +131,7 @@ impl Ask {
         })
     }
 
-    fn body(&self, place: &Place, file: &VaultFile, files: &FileConfig) -> Result<(Look, Body), Error> {
+    fn body(&self, file: &VaultFile, files: &FileConfig) -> Result<(Look, Body), Error> {
         if self.hash_only {
             return Ok((file.hash(files.max_hash_bytes)?, Body::Hash));
         }
@@ -151,8 +151,7 @@ impl Ask {
             return self.choose(look, files);
         }
         self.refuse_large(look.size, files)?;
-        let text =
-            str::from_utf8(&look.bytes).map_err(|error| not_utf8(place, error.valid_up_to(), &look))?;
+        let text = str::from_utf8(&look.bytes).map_err(|error| self.not_utf8(error.valid_up_to(), &look))?;
         let body = self.text(text, files)?;
         Ok((look, body))
     }
@@ -209,10 +208,15 @@ impl Ask {
         Body::Base64(STANDARD.encode(bytes), window)
     }
 
-    /// Windows of a multiple of three bytes join without padding between them.
+    /// Windows of a multiple of three bytes join without padding between them: a limit that is lowered stays one.
     fn base64_limit(&self, files: &FileConfig) -> u64 {
         let default = (files.max_response_chars as u64) / 4 * 3;
-        self.limit.unwrap_or(default).min(files.max_read_bytes)
+        let wanted = self.limit.unwrap_or(default);
+        match files.max_read_bytes {
+            most if wanted <= most => wanted,
+            most if most < 3 => most,
+            most => most / 3 * 3,
+        }
     }
 
     fn refuse_past(&self, total: u64, unit: &str) -> Result<(), Error> {
@@ -221,6 +225,15 @@ impl Ask {
         }
         let detail = format!("`offset` is past the end: the file has {total} {unit}.");
         Err(ArgumentsError::invalid("offset", ArgumentProblem::Range, detail).into())
+    }
+
+    fn not_utf8(&self, offset: usize, look: &Look) -> Error {
+        PathError::NotUtf8 {
+            path: self.path.clone(),
+            offset_in_bytes: offset as u64,
+            hash: look.hash.map(|hash| hash.to_string()),
+        }
+        .into()
     }
 
     fn refuse_large(&self, size: u64, files: &FileConfig) -> Result<(), Error> {
@@ -239,15 +252,6 @@ impl Ask {
 
 fn conflict(field: &str, detail: &str) -> Error {
     ArgumentsError::invalid(field, ArgumentProblem::Conflict, detail).into()
-}
-
-fn not_utf8(place: &Place, offset: usize, look: &Look) -> Error {
-    PathError::NotUtf8 {
-        path: place.path().as_str().to_owned(),
-        offset_in_bytes: offset as u64,
-        hash: look.hash.map(|hash| hash.to_string()),
-    }
-    .into()
 }
 
 /// The byte at which the character of that index begins.
