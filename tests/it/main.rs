@@ -21,3 +21,4 @@ mod hostile_arguments;
 mod layering;
 mod readme;
 mod stdio;
+mod tools;
