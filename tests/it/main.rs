@@ -22,3 +22,4 @@ mod layering;
 mod readme;
 mod stdio;
 mod tools;
+mod vectors;
