@@ -57,6 +57,19 @@ impl Error {
     }
 }
 
+impl Error {
+    /// A refusal by the path policy with the path as the caller wrote it, separators and all.
+    #[must_use]
+    pub fn naming(self, given: &str) -> Self {
+        match self {
+            Self::Path(PathError::PathForbidden { op, subreason, active_scope, .. }) => {
+                PathError::PathForbidden { path: given.to_owned(), op, subreason, active_scope }.into()
+            }
+            other => other,
+        }
+    }
+}
+
 /// What every reason can say about itself beside its message and facts.
 pub trait Reason {
     /// The class, which gives `code`.

@@ -108,7 +108,7 @@ impl Ask {
     /// Reads one consistent state of the file.
     pub fn run(&self, vault: &Vault) -> Result<Answer, Error> {
         let path = vault.path(&self.path)?;
-        let place = vault.place_to_read(&path)?;
+        let place = vault.place_to_read(&path).map_err(|error| error.naming(&self.path))?;
         let file = vault.root().open_file(&place)?;
         let files = vault.files();
         let mime = mime::of_extension(place.path().extension().as_deref());

@@ -66,7 +66,7 @@ impl Ask {
     /// Runs the checks in their order, then publishes.
     pub fn run(self, vault: &Vault) -> Result<WriteReport, Error> {
         let path = vault.path(&self.path)?;
-        let place = vault.place_to_write(&path)?;
+        let place = vault.place_to_write(&path).map_err(|error| error.naming(&self.path))?;
         let incumbent = self.ladder(vault, &place)?;
         let content = decode(self.input, vault)?;
         if let Some(size) = known_size(&content) {
@@ -86,7 +86,8 @@ impl Ask {
         let required = vault.files().precondition_required;
         let expect = expect(self.overwrite, self.expected, looked.incumbent.is_some(), required);
         let Looked { place, content, requested, .. } = looked;
-        let written = apply::publish(vault, Publish { place, expect, content })?;
+        let written = apply::publish(vault, Publish { place, expect, content })
+            .map_err(|error| error.naming(&self.path))?;
         Ok(WriteReport::of(Mutation::of(written, requested), None))
     }
 
