@@ -19,6 +19,7 @@ mod cli;
 mod eras;
 mod hostile_arguments;
 mod layering;
+mod policy;
 mod readme;
 mod stdio;
 mod tools;
