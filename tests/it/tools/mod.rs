@@ -88,17 +88,22 @@ impl Desk {
     }
 }
 
-/// A server's state on a vault. Nothing of the user's reaches it.
+/// A server's state with a vault as its default. Nothing of the user's reaches it.
 pub(crate) fn state(vault: &Vault, set: impl FnOnce(&mut Args)) -> Arc<State> {
+    let mut config = config(vault.path().parent().unwrap(), set);
+    config.vaults.default.get_or_insert(HostPath::parse(vault.path()).unwrap());
+    Arc::new(State::new(config))
+}
+
+/// Settings that know nothing but what is given; what the server keeps goes into a scratch folder.
+pub(crate) fn config(scratch: &Path, set: impl FnOnce(&mut Args)) -> Config {
     let mut args = Args::default();
     set(&mut args);
     let mut config = Config::try_from(args).unwrap();
-    let scratch = HostPath::parse(vault.path().parent().unwrap()).unwrap();
     config.vaults.discovery = config.vaults.registry_file.is_some();
-    config.vaults.default.get_or_insert(HostPath::parse(vault.path()).unwrap());
     config.vaults.home = None;
-    config.files.state_dir = scratch.join("state");
-    Arc::new(State::new(config))
+    config.files.state_dir = HostPath::parse(scratch).unwrap().join("state");
+    config
 }
 
 /// What stands at a path: kind, inode, size, times, bytes. Folders have their kind alone.
@@ -147,4 +152,27 @@ pub(crate) fn fifo(vault: &Vault, path: &str) {
     let mode = rustix::fs::Mode::from_raw_mode(0o644);
     let kind = rustix::fs::FileType::Fifo;
     rustix::fs::mknodat(rustix::fs::CWD, vault.path().join(path), kind, mode, 0).unwrap();
+}
+
+/// All at once, in their order.
+pub(crate) async fn futures_of<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut pending: Vec<_> = futures.map(|future| Some(Box::pin(future))).collect();
+    let mut done: Vec<_> = pending.iter().map(|_| None).collect();
+    std::future::poll_fn(|context| {
+        for (slot, result) in pending.iter_mut().zip(&mut done) {
+            if let Some(future) = slot
+                && let std::task::Poll::Ready(output) = future.as_mut().poll(context)
+            {
+                *result = Some(output);
+                *slot = None;
+            }
+        }
+        if pending.iter().all(Option::is_none) {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
+    })
+    .await;
+    done.into_iter().flatten().collect()
 }

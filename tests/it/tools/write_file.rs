@@ -4,7 +4,7 @@ use std::{os::unix::fs::MetadataExt, time::Instant};
 
 use serde_json::{Value, json};
 
-use super::{Desk, H, Z, b64, fifo, hash, link, snapshot, stand};
+use super::{Desk, H, Z, b64, fifo, futures_of, hash, link, snapshot, stand};
 use crate::{
     client::{ERAS, Era, Process, request},
     vault::vault,
@@ -718,29 +718,6 @@ async fn twenty_creations_of_one_path_give_one_file() {
         assert!(winners.contains(&hash(desk.bytes("deep/er/one.md"))));
         assert_eq!(winners.len(), if overwrite { 20 } else { 1 });
     }
-}
-
-/// All at once, in their order.
-pub(super) async fn futures_of<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
-    let mut pending: Vec<_> = futures.map(|future| Some(Box::pin(future))).collect();
-    let mut done: Vec<_> = pending.iter().map(|_| None).collect();
-    std::future::poll_fn(|context| {
-        for (slot, result) in pending.iter_mut().zip(&mut done) {
-            if let Some(future) = slot
-                && let std::task::Poll::Ready(output) = future.as_mut().poll(context)
-            {
-                *result = Some(output);
-                *slot = None;
-            }
-        }
-        if pending.iter().all(Option::is_none) {
-            std::task::Poll::Ready(())
-        } else {
-            std::task::Poll::Pending
-        }
-    })
-    .await;
-    done.into_iter().flatten().collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
