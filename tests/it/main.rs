@@ -17,6 +17,7 @@ mod vault;
 mod catalogue;
 mod cli;
 mod eras;
+mod errors;
 mod hostile_arguments;
 mod layering;
 mod policy;

@@ -9,7 +9,7 @@ use vaultwright::{
 };
 
 const README: &str = include_str!("../../README.md");
-/// `reason`, code, retryable: what the schemas of the errors do not tell.
+/// `reason`, code, retryable, exit code: what the schemas of the errors do not tell.
 const REASONS: &str = include_str!("reasons.tsv");
 
 /// Variables that are named in the README and are no settings of ours, or belong to the tests.
@@ -70,8 +70,9 @@ fn errors_table() -> String {
     let facts: HashMap<_, _> = REASONS.lines().filter_map(|row| row.split_once('\t')).collect();
     let rows = error::reasons().into_iter().map(|(reason, meaning)| {
         let row = facts.get(reason.as_str()).copied().unwrap_or("\t");
-        let (number, retryable) = row.split_once('\t').unwrap_or_default();
-        [code(&reason), number.to_owned(), retryable.to_owned(), meaning]
+        let mut cells = row.split('\t').map(str::to_owned);
+        let mut cell = || cells.next().unwrap_or_default();
+        [code(&reason), cell(), cell(), meaning]
     });
     table(["reason", "code", "retryable", "meaning"], rows)
 }
