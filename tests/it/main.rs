@@ -22,6 +22,7 @@ mod hostile_arguments;
 mod layering;
 mod policy;
 mod readme;
+mod session;
 mod stdio;
 mod tools;
 mod vectors;
