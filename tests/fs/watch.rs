@@ -73,9 +73,8 @@ fn strangers(vault: PathBuf) -> Looking {
 }
 
 fn visible_strangers(vault: &Path) -> Vec<String> {
-    let hidden = |entry: &walkdir::DirEntry| {
-        entry.depth() > 0 && entry.file_name().to_string_lossy().starts_with('.')
-    };
+    let hidden =
+        |entry: &walkdir::DirEntry| entry.depth() > 0 && entry.file_name().to_string_lossy().starts_with('.');
     walkdir::WalkDir::new(vault)
         .into_iter()
         .filter_entry(|entry| !hidden(entry))
@@ -108,15 +107,19 @@ fn no_name_of_ours_is_seen_during_a_thousand_writes() {
     let dotted: Vec<_> = arena.names().into_iter().filter(|name| name.contains('.')).collect();
     assert!(dotted.iter().all(|name| !name.starts_with('.') && !name.contains("/.")), "{dotted:?}");
     assert_eq!(dotted.len(), 500);
+    let passes = (1..=50).find(|_| are_seen(&mut watcher, &arena)).expect("the control must be seen");
+    eprintln!("K3: 1000 writes, {looks} looks, no stranger; control: seen in pass {passes}");
+}
+
+/// The control: 250 files are replaced by way of a visible name beside them.
+fn are_seen(watcher: &mut Worker, arena: &Arena) -> bool {
     watcher.ask("names");
     for n in 0..250 {
         let staged = arena.path(&format!("note{n}.md.tmp"));
         std::fs::write(&staged, "three").unwrap();
         std::fs::rename(&staged, arena.path(&format!("note{n}.md"))).unwrap();
     }
-    let control = watcher.ask("stop");
-    eprintln!("K3: 1000 writes, {looks} looks, no stranger; control: {} names", control.matches(".tmp").count());
-    assert!(control.contains(".tmp"), "the control must be seen: {control}");
+    watcher.ask("stop").contains(".tmp")
 }
 
 /// The events on a folder that tell of a name, without those of unnamed files (`#<inode>`).

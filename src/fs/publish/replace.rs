@@ -102,7 +102,7 @@ pub(super) fn replace_named(
         swap.publish(&mut slot)?
     };
     let durable = sync::after_publishing(root, target, &staged.file);
-    announce(&staged);
+    announce(target, &staged);
     if durable == Err(DurableReason::SyncFailed) {
         warnings.push(Warning::NotDurable);
     }
@@ -120,8 +120,15 @@ pub(super) fn replace_named(
 }
 
 /// An exchange reads as a deletion to those who believe events; one more event on the name makes them look again.
-fn announce(staged: &Staged) {
-    if let Err(errno) = sys::set_mode(&staged.file, staged.stat.mode) {
+///
+/// Through a handle opened by the name: that of a file that was staged unnamed tells its staging folder instead.
+fn announce(target: &Target<'_>, staged: &Staged) {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let announced = sys::open(target.dir(), target.name(), flags).and_then(|named| {
+        let ours = sys::stat(&named)?.is(&staged.stat);
+        if ours { sys::set_mode(&named, staged.stat.mode) } else { Ok(()) }
+    });
+    if let Err(errno) = announced {
         tracing::debug!(?errno, "a replaced file was not announced by a change of mode");
     }
 }
