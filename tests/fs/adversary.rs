@@ -248,7 +248,7 @@ pub(crate) fn nanos(word: &str) -> Duration {
 
 /// An instant a little ahead at which several processes can meet, as nanoseconds since the epoch.
 pub(crate) fn soon() -> u128 {
-    let at = SystemTime::now() + Duration::from_micros(1500);
+    let at = SystemTime::now() + Duration::from_micros(500);
     at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos()
 }
 

@@ -13,12 +13,18 @@ use std::{
 use rustix::fs::{CWD, RenameFlags};
 use vaultwright::{
     error::{Error, WriteError},
-    fs::{Expect, Root},
+    fs::{
+        Expect, Root,
+        sys::{
+            Step,
+            fault::{self, Action},
+        },
+    },
     text::ContentHash,
 };
 
 use crate::{
-    adversary::{Act, Arena, Dice, Worker, alone, nanos, pass},
+    adversary::{Act, Arena, Dice, Worker, alone, meet, nanos, pass, soon},
     bench_vault::write,
 };
 
@@ -50,12 +56,12 @@ impl Deed {
     }
 }
 
-/// The worker: `<deed> <delay> <gap> <token>,<token>…`, times in nanoseconds. Answers what it saved, token by token.
+/// The worker: `<deed> <instant> <gap> <token>,<token>…`, times in nanoseconds. Answers what it saved, token by token.
 pub(crate) fn foreign(arena: Arena) -> Act {
     Box::new(move |words| {
-        let [deed, delay, gap, tokens] = *words else { panic!("{words:?}") };
+        let [deed, at, gap, tokens] = *words else { panic!("{words:?}") };
         let (gap, tokens): (_, Vec<&str>) = (nanos(gap), tokens.split(',').collect());
-        pass(nanos(delay));
+        meet(at);
         let saved = match deed {
             "rewrite" => save_each(&tokens, gap, |text| std::fs::write(arena.path("a.md"), text)),
             "rename_over" => save_each(&tokens, gap, |text| {
@@ -64,6 +70,7 @@ pub(crate) fn foreign(arena: Arena) -> Act {
             }),
             "hold_open" => {
                 let mut held = OpenOptions::new().append(true).open(arena.path("a.md")).unwrap();
+                pass(gap);
                 let saved = save_each(&tokens, gap, |text| held.write_all(text.as_bytes()));
                 pass(gap);
                 saved
@@ -118,116 +125,156 @@ enum Way {
     ExchangeWithoutLease,
 }
 
+/// A race: who does what, how often, and where.
 struct Race {
     deed: Deed,
     way: Way,
-    rounds: u64,
-    durable: bool,
+    arena: Arena,
+    root: Root,
+    dice: Dice,
+    /// The kernel calls of one guarded replacement.
+    steps: Vec<Step>,
+    /// How long one replacement takes when nobody is in its way.
+    typical: Duration,
 }
+
+/// Our side stops for up to this long at one random point of each replacement, as when its processor is taken away.
+const STOP: Duration = Duration::from_micros(300);
 
 /// What came of the rounds of a race.
 #[derive(Debug, Default)]
 struct Tally {
     rounds: u64,
     committed: u64,
-    refused: u64,
+    /// The other program's bytes were seen before anything was swapped in.
+    stale: u64,
+    raced: u64,
     parked: u64,
     /// Rounds after which something the other program saved was nowhere, or something it removed was back.
     lost: u64,
+    losses: Vec<String>,
+}
+
+impl Tally {
+    fn count(&mut self, end: End) {
+        match end {
+            End::Committed => self.committed += 1,
+            End::Stale => self.stale += 1,
+            End::Raced => self.raced += 1,
+            End::Parked => self.parked += 1,
+        }
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { rounds, committed, stale, raced, parked, lost, .. } = self;
+        write!(
+            f,
+            "{rounds} rounds, {committed} committed, {stale} stale, {raced} raced, {parked} parked, {lost} lost"
+        )
+    }
 }
 
 /// What one replacement came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Committed,
-    Refused,
+    Stale,
+    Raced,
     Parked,
 }
 
 impl Race {
-    fn run(&self, arena: &Arena, dice: &mut Dice) -> Tally {
-        let root = arena.open(|config| config.durable = self.durable);
-        let mut other = Worker::start("foreign", arena);
-        let span = self.typical_time(arena, &root) * 3 / 2;
-        let mut tally = Tally::default();
-        for round in 0..self.rounds {
-            self.round(arena, &root, &mut other, dice, span, round, &mut tally);
+    fn new(deed: Deed, way: Way, arena: Arena, dice: Dice, durable: bool) -> Self {
+        let root = arena.open(|config| config.durable = durable);
+        let mut race = Self { deed, way, arena, root, dice, steps: Vec::new(), typical: Duration::ZERO };
+        let mut times: Vec<_> = (0..11).map(|_| race.warm_up()).collect();
+        times.sort();
+        race.typical = times[times.len() / 2];
+        race
+    }
+
+    fn warm_up(&mut self) -> Duration {
+        self.arena.put("a.md", "warm\n");
+        let start = Instant::now();
+        let (end, steps) = fault::trace(|| self.replace("warm\n", "ours\n", &mut || {}));
+        assert_eq!(end, End::Committed);
+        self.steps = steps;
+        start.elapsed()
+    }
+
+    fn run(mut self, rounds: u64) -> Tally {
+        let mut other = Worker::start("foreign", &self.arena);
+        let mut tally = Tally { rounds, ..Tally::default() };
+        for round in 0..rounds {
+            self.round(&mut other, round, &mut tally);
         }
         tally
     }
 
-    fn typical_time(&self, arena: &Arena, root: &Root) -> Duration {
-        let mut times: Vec<_> = (0..21)
-            .map(|_| {
-                arena.put("a.md", "warm\n");
-                let start = Instant::now();
-                assert_eq!(self.replace(arena, root, "warm\n", "ours\n"), End::Committed);
-                start.elapsed()
-            })
-            .collect();
-        times.sort();
-        times[times.len() / 2]
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "one round of a loop, named")]
-    fn round(
-        &self,
-        arena: &Arena,
-        root: &Root,
-        other: &mut Worker,
-        dice: &mut Dice,
-        span: Duration,
-        round: u64,
-        tally: &mut Tally,
-    ) {
+    fn round(&mut self, other: &mut Worker, round: u64, tally: &mut Tally) {
         let (base, ours) = (format!("base {round}\n"), format!("ours {round}\n"));
-        arena.put("a.md", &base);
+        self.arena.put("a.md", &base);
         let tokens: Vec<_> =
-            (0..=self.more_saves(dice)).map(|save| format!("{:?}.{round}.{save}", self.way)).collect();
-        let (delay, gap) = (dice.time(span), dice.time(span / 2));
-        other.tell(&format!(
-            "{} {} {} {}",
-            self.deed.word(),
-            delay.as_nanos(),
-            gap.as_nanos(),
-            tokens.join(",")
-        ));
-        pass(dice.time(Duration::from_micros(150)));
-        let end = self.replace(arena, root, &base, &ours);
+            (0..=self.more_saves()).map(|save| format!("{:?}.{round}.{save}", self.way)).collect();
+        let stop = self.dice.time(STOP);
+        let (start, span) = (soon(), self.typical * 5 / 4 + stop);
+        let theirs = start + self.dice.time(span).as_nanos();
+        let gap = self.dice.time(span).as_nanos();
+        other.tell(&format!("{} {theirs} {gap} {}", self.deed.word(), tokens.join(",")));
+        meet(&start.to_string());
+        let end = self.replace_with_stop(&base, &ours, stop);
         let saved = other.answer();
         let saved: Vec<_> = saved.split(',').filter(|token| !token.is_empty()).collect();
-        tally.rounds += 1;
-        match end {
-            End::Committed => tally.committed += 1,
-            End::Refused => tally.refused += 1,
-            End::Parked => tally.parked += 1,
+        tally.count(end);
+        if !self.is_intact(&saved, end, &ours) {
+            tally.lost += 1;
+            let (there, moved) = (self.arena.text("a.md"), self.arena.text("moved.md"));
+            let facts = format!("saved {saved:?}, {end:?}, there {there:?}, moved {moved:?}");
+            tally.losses.push(format!("round {round}: {facts}"));
         }
-        let intact = self.is_intact(arena, &saved, end, &ours);
-        tally.lost += u64::from(!intact);
-        if !intact && self.way == Way::Guarded {
-            let (there, moved) = (arena.text("a.md"), arena.text("moved.md"));
-            eprintln!("round {round}: saved {saved:?}, {end:?}, there {there:?}, moved {moved:?}");
-        }
-        remove(arena, "moved.md");
+        remove(&self.arena, "moved.md");
     }
 
-    fn more_saves(&self, dice: &mut Dice) -> u64 {
-        if matches!(self.deed, Deed::Rewrite | Deed::RenameOver | Deed::HoldOpen) { dice.below(3) } else { 0 }
+    /// One replacement that stops at one of its steps.
+    fn replace_with_stop(&mut self, base: &str, ours: &str, stop: Duration) -> End {
+        if self.way != Way::Guarded {
+            let mut ahead = self.dice.below(5);
+            return self.replace(base, ours, &mut || {
+                if ahead == 0 {
+                    std::thread::sleep(stop);
+                }
+                ahead = ahead.wrapping_sub(1);
+            });
+        }
+        let at = usize::try_from(self.dice.below(self.steps.len() as u64)).unwrap();
+        let step = self.steps[at];
+        let nth = self.steps[..at].iter().filter(|before| **before == step).count();
+        let _armed = fault::arm(step, nth, Action::Run(Box::new(move || std::thread::sleep(stop))));
+        self.replace(base, ours, &mut || {})
     }
 
-    fn replace(&self, arena: &Arena, root: &Root, base: &str, ours: &str) -> End {
+    fn more_saves(&mut self) -> u64 {
+        let saves = matches!(self.deed, Deed::Rewrite | Deed::RenameOver | Deed::HoldOpen);
+        if saves { self.dice.below(3) } else { 0 }
+    }
+
+    /// `breathe` is called between the steps of the controls.
+    fn replace(&self, base: &str, ours: &str, breathe: &mut dyn FnMut()) -> End {
         match self.way {
             Way::Guarded => {
                 let expect = Expect::Hash(ContentHash::of(base.as_bytes()));
-                guarded_end(write(root, "a.md", ours.as_bytes(), expect))
+                guarded_end(write(&self.root, "a.md", ours.as_bytes(), expect))
             }
-            Way::VerifyThenRename => committed(verify_then_rename(arena, base, ours)),
-            Way::ExchangeWithoutLease => committed(exchange_without_lease(arena, base, ours)),
+            Way::VerifyThenRename => committed(verify_then_rename(&self.arena, base, ours, breathe)),
+            Way::ExchangeWithoutLease => committed(exchange_without_lease(&self.arena, base, ours, breathe)),
         }
     }
 
     /// Everything that was saved is to be had, and nothing that was removed is back.
-    fn is_intact(&self, arena: &Arena, saved: &[&str], end: End, ours: &str) -> bool {
+    fn is_intact(&self, saved: &[&str], end: End, ours: &str) -> bool {
+        let arena = &self.arena;
         let there = arena.text("a.md");
         match self.deed {
             // The last save stands for those before it, which the same program replaced.
@@ -255,20 +302,17 @@ fn guarded_end<T: std::fmt::Debug>(result: Result<T, Error>) -> End {
     match result {
         Ok(_) => End::Committed,
         Err(Error::Write(WriteError::ConcurrentWrite { parked_at: Some(_), .. })) => End::Parked,
-        Err(Error::Write(
-            WriteError::ConcurrentWrite { .. }
-            | WriteError::StalePrecondition { .. }
-            | WriteError::NoIncumbent { .. },
-        )) => End::Refused,
+        Err(Error::Write(WriteError::ConcurrentWrite { .. })) => End::Raced,
         Err(error) => {
-            assert_eq!(error.name(), "file_changing", "{error}");
-            End::Refused
+            let seen_before = ["stale_precondition", "no_incumbent", "file_changing"];
+            assert!(seen_before.contains(&error.name().as_str()), "{error}");
+            End::Stale
         }
     }
 }
 
 const fn committed(done: bool) -> End {
-    if done { End::Committed } else { End::Refused }
+    if done { End::Committed } else { End::Stale }
 }
 
 fn remove(arena: &Arena, name: &str) {
@@ -279,26 +323,34 @@ fn remove(arena: &Arena, name: &str) {
 }
 
 /// The control of most races: nothing stands between the look and the rename.
-fn verify_then_rename(arena: &Arena, base: &str, ours: &str) -> bool {
+fn verify_then_rename(arena: &Arena, base: &str, ours: &str, breathe: &mut dyn FnMut()) -> bool {
     let staged = arena.outside("staged");
+    breathe();
     if arena.text("a.md").as_deref() != Some(base) {
         return false;
     }
+    breathe();
     std::fs::write(&staged, ours).unwrap();
+    breathe();
     std::fs::rename(staged, arena.path("a.md")).unwrap();
+    breathe();
     true
 }
 
 /// The control of the race with a held descriptor: all but the lease.
-fn exchange_without_lease(arena: &Arena, base: &str, ours: &str) -> bool {
+fn exchange_without_lease(arena: &Arena, base: &str, ours: &str, breathe: &mut dyn FnMut()) -> bool {
     let (staged, name) = (arena.outside("staged"), arena.path("a.md"));
     let exchange = || rustix::fs::renameat_with(CWD, &staged, CWD, &name, RenameFlags::EXCHANGE).unwrap();
     if arena.text("a.md").as_deref() != Some(base) {
         return false;
     }
+    breathe();
     std::fs::write(&staged, ours).unwrap();
+    breathe();
     exchange();
+    breathe();
     let held = std::fs::read_to_string(&staged).unwrap() == base;
+    breathe();
     if !held {
         exchange();
     }
@@ -314,15 +366,12 @@ fn rounds() -> u64 {
 /// Three times the rounds on tmpfs, nothing lost; the same with the protection off, something lost.
 fn race_in_memory(name: &str, deed: Deed, control: Way) {
     let _turn = alone();
-    let mut dice = Dice::new(name);
     let mut lost_by_control = 0;
     for _ in 0..3 {
-        let tally = Race { deed, way: Way::Guarded, rounds: rounds(), durable: false }
-            .run(&Arena::in_memory(), &mut dice);
-        let bare =
-            Race { deed, way: control, rounds: rounds(), durable: false }.run(&Arena::in_memory(), &mut dice);
-        eprintln!("{name}: {tally:?}\n{name}, control {control:?}: {bare:?}");
-        assert_eq!(tally.lost, 0);
+        let run = |way| Race::new(deed, way, Arena::in_memory(), Dice::new(name), false).run(rounds());
+        let (tally, bare) = (run(Way::Guarded), run(control));
+        eprintln!("{name}: {tally}; control {control:?}: {bare}");
+        assert!(tally.lost == 0, "{:#?}", tally.losses);
         assert!(tally.committed < tally.rounds, "the other program never came first");
         lost_by_control += bare.lost;
     }
@@ -332,10 +381,9 @@ fn race_in_memory(name: &str, deed: Deed, control: Way) {
 /// With every flush, where the default folder for scratch files is.
 fn race_on_disk(name: &str, deed: Deed) {
     let _turn = alone();
-    let tally = Race { deed, way: Way::Guarded, rounds: 200, durable: true }
-        .run(&Arena::on_disk(), &mut Dice::new(name));
-    eprintln!("{name}: {tally:?}");
-    assert_eq!(tally.lost, 0);
+    let tally = Race::new(deed, Way::Guarded, Arena::on_disk(), Dice::new(name), true).run(200);
+    eprintln!("{name}: {tally}");
+    assert!(tally.lost == 0, "{:#?}", tally.losses);
 }
 
 #[test]
