@@ -16,3 +16,4 @@ mod sweep;
 mod turns;
 mod update;
 mod watch;
+mod windows;

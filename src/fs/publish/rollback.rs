@@ -21,6 +21,7 @@ impl Swap<'_> {
     /// Undoes an exchange whose displaced file was not what was expected, before the lease on it ends: an opener that
     /// is held back then writes to the file that is at its name.
     pub(super) fn swap_back(&self, slot: &mut Slot, found: Found) -> Error {
+        let displaced = sys::stat_at(slot.dir(), slot.name());
         for _ in 0..ROUNDS {
             if let Err(errno) = self.exchange(slot) {
                 return self.cannot_go_back(slot, found, errno);
@@ -38,7 +39,7 @@ impl Swap<'_> {
                 return self.parked(slot, RaceProblem::Replaced);
             }
             let back = sys::stat_at(slot.dir(), slot.name());
-            if back.is_ok_and(|back| back.is(&self.old.stat)) {
+            if back.is_ok_and(|back| displaced.is_ok_and(|displaced| back.is(&displaced))) {
                 return self.parked(slot, RaceProblem::Replaced);
             }
         }
