@@ -32,7 +32,8 @@ struct Hook {
 
 thread_local! {
     static HOOKS: RefCell<Vec<Hook>> = const { RefCell::new(Vec::new()) };
-    static SEEN: RefCell<Vec<Step>> = const { RefCell::new(Vec::new()) };
+    /// The steps taken, while somebody traces them.
+    static SEEN: RefCell<Option<Vec<Step>>> = const { RefCell::new(None) };
 }
 
 /// Hooks of this thread; dropping it removes them all.
@@ -63,13 +64,13 @@ fn add(step: Step, nth: usize, forever: bool, action: Action) {
 
 /// Runs the closure and answers the steps this thread took in it.
 pub fn trace<T>(act: impl FnOnce() -> T) -> (T, Vec<Step>) {
-    SEEN.with_borrow_mut(Vec::clear);
+    SEEN.set(Some(Vec::new()));
     let result = act();
-    (result, SEEN.take())
+    (result, SEEN.take().unwrap_or_default())
 }
 
 pub(super) fn pass(step: Step) -> Result<(), Errno> {
-    SEEN.with_borrow_mut(|seen| seen.push(step));
+    SEEN.with_borrow_mut(|seen| seen.iter_mut().for_each(|seen| seen.push(step)));
     let due = HOOKS.with_borrow_mut(|hooks| {
         let at = hooks.iter_mut().position(|hook| hook.step == step && reached(hook))?;
         Some(hooks.remove(at))
