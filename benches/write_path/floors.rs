@@ -149,7 +149,7 @@ impl Bare {
         let old = openat2(&parent, "old.md", FILE, Mode::empty(), BENEATH).unwrap();
         stat(&old);
         stat(&old);
-        self.read(&old);
+        read(&old);
         stat(&old);
         stat(&old);
         stat(&self.root);
@@ -162,7 +162,7 @@ impl Bare {
         renameat_with(&self.area, "1", &parent, "old.md", RenameFlags::EXCHANGE).unwrap();
         stat_at(&self.area, "1");
         stat(&old);
-        self.read(&old);
+        read(&old);
         Lease::check(&old);
         self.is_still_there();
         Lease::release(&old);
@@ -192,11 +192,6 @@ impl Bare {
         file
     }
 
-    fn read(&self, file: &OwnedFd) {
-        let mut buffer = vec![0; NOTE + 1];
-        assert_eq!(rustix::io::pread(file, &mut *buffer, 0).unwrap(), NOTE);
-    }
-
     /// What tells of writers that have the file open, and of bytes that changed: the price of the proof.
     pub(crate) fn proof(old: &OwnedFd) -> Duration {
         let mut buffer = vec![0; NOTE + 1];
@@ -212,6 +207,12 @@ impl Bare {
 
 fn stat(file: impl AsFd) {
     std::hint::black_box(statx(file, "", AtFlags::EMPTY_PATH, STAT).unwrap());
+}
+
+/// All of a note.
+fn read(file: &OwnedFd) {
+    let mut buffer = vec![0; NOTE + 1];
+    assert_eq!(rustix::io::pread(file, &mut *buffer, 0).unwrap(), NOTE);
 }
 
 fn stat_at(folder: &OwnedFd, name: &str) {

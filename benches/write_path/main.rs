@@ -3,7 +3,7 @@
 //! The same-calls floor issues exactly the kernel calls of the operation, plus one hash of the content: what exceeds
 //! it is our own. The shortest floor is the fewest calls with the same durable result.
 #![expect(clippy::disallowed_methods, reason = "benches are other programs")]
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a bench that cannot run says so by ending")]
+#![expect(clippy::unwrap_used, reason = "a bench that cannot run says so by ending")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the numbers are for people")]
 
 mod creates;

@@ -233,8 +233,9 @@ impl Dice {
 /// Lets a time pass to the microsecond: asleep while it is long, then awake.
 pub(crate) fn pass(time: Duration) {
     let start = Instant::now();
-    if time > Duration::from_millis(1) {
-        std::thread::sleep(time - Duration::from_micros(500));
+    let long = time.saturating_sub(Duration::from_micros(500));
+    if long > Duration::from_micros(500) {
+        std::thread::sleep(long);
     }
     while start.elapsed() < time {
         std::hint::spin_loop();

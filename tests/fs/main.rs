@@ -1,6 +1,12 @@
 //! The write path against real file systems, processes and signals.
-#![expect(missing_docs, reason = "tests speak by their names")]
 #![expect(clippy::disallowed_methods, reason = "tests are the other programs")]
+#![expect(unreachable_pub, reason = "the root of a test is no library")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stderr,
+    reason = "helpers of tests are tests"
+)]
 
 mod adversary;
 mod bench_vault;

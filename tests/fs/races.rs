@@ -249,9 +249,9 @@ impl Race {
             });
         }
         let at = usize::try_from(self.dice.below(self.steps.len() as u64)).unwrap();
-        let step = self.steps[at];
-        let nth = self.steps[..at].iter().filter(|before| **before == step).count();
-        let _armed = fault::arm(step, nth, Action::Run(Box::new(move || std::thread::sleep(stop))));
+        let halted = self.steps[at];
+        let nth = self.steps[..at].iter().filter(|before| **before == halted).count();
+        let _armed = fault::arm(halted, nth, Action::Run(Box::new(move || std::thread::sleep(stop))));
         self.replace(base, ours, &mut || {})
     }
 

@@ -81,8 +81,14 @@ fn visible_strangers(vault: &Path) -> Vec<String> {
         .filter_map(Result::ok)
         .filter(|entry| !entry.file_type().is_dir())
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .filter(|name| !(name.starts_with("note") && name.ends_with(".md")))
+        .filter(|name| !is_note(name))
         .collect()
+}
+
+/// `note<number>.md`.
+fn is_note(name: &str) -> bool {
+    let number = name.strip_prefix("note").and_then(|rest| rest.strip_suffix(".md"));
+    number.is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
 #[test]

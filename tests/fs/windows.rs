@@ -23,8 +23,8 @@ fn put_over(path: &Path, text: &str) {
 }
 
 /// Acts right before an exchange; those armed later act before later exchanges.
-fn before_exchange(mut act: impl FnMut() + 'static) -> Armed {
-    fault::arm(Step::Exchange, 0, Action::Run(Box::new(move || act())))
+fn before_exchange(act: impl FnMut() + 'static) -> Armed {
+    fault::arm(Step::Exchange, 0, Action::Run(Box::new(act)))
 }
 
 /// A vault in which another program's file comes right before our swap: what follows is the taking back.
