@@ -23,8 +23,15 @@ pub(crate) type NameKey = (u64, u64, String);
 
 #[derive(Default)]
 struct Shard {
-    taken: Mutex<HashSet<NameKey>>,
+    names: Mutex<Names>,
     freed: Condvar,
+}
+
+#[derive(Default)]
+struct Names {
+    taken: HashSet<NameKey>,
+    /// Calls that wait for one of them; waking nobody would cost each write a call to the kernel.
+    waiting: usize,
 }
 
 static SHARDS_OF_NAMES: LazyLock<(RandomState, Vec<Shard>)> =
@@ -54,21 +61,29 @@ impl NameLock {
         let (hasher, shards) = &*SHARDS_OF_NAMES;
         let index = usize::try_from(hasher.hash_one(&key) % SHARDS as u64).unwrap_or(0);
         let shard = &shards[index];
-        let taken = shard.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = shard.freed.wait_timeout_while(taken, limit, |taken| taken.contains(&key));
-        let (mut taken, outcome) = waited.unwrap_or_else(PoisonError::into_inner);
-        if outcome.timed_out() {
-            return Err(Busy(limit));
+        let mut names = shard.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if names.taken.contains(&key) {
+            names.waiting += 1;
+            let waited = shard.freed.wait_timeout_while(names, limit, |names| names.taken.contains(&key));
+            let (woken, outcome) = waited.unwrap_or_else(PoisonError::into_inner);
+            names = woken;
+            names.waiting -= 1;
+            if outcome.timed_out() {
+                return Err(Busy(limit));
+            }
         }
-        taken.insert(key.clone());
+        names.taken.insert(key.clone());
         Ok(Self { key, shard })
     }
 }
 
 impl Drop for NameLock {
     fn drop(&mut self) {
-        self.shard.taken.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
-        self.shard.freed.notify_all();
+        let mut names = self.shard.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.taken.remove(&self.key);
+        if names.waiting > 0 {
+            self.shard.freed.notify_all();
+        }
     }
 }
 

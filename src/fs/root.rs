@@ -12,8 +12,8 @@ use crate::text::ContentHash;
 #[derive(Debug)]
 pub struct Root {
     pub(super) dir: OpenDir,
-    /// The path the vault was opened by; absolute links that start with it point back inside.
-    pub(super) configured: HostPath,
+    /// The vault's canonical path and the one it was opened by; absolute links that start so point back inside.
+    pub(super) own_paths: Arc<[HostPath; 2]>,
     pub(super) config: WriteConfig,
     pub(super) mounts: Mounts,
     /// Paths are resolved by the walk even where the kernel has `openat2`: for tests.
@@ -27,8 +27,9 @@ impl Root {
     ///
     /// What dead processes left in its staging folder is swept first, unless the vault is only read.
     pub fn new(dir: OpenDir, configured: HostPath, config: WriteConfig) -> Self {
+        let own_paths = Arc::new([dir.canonical.clone(), configured]);
         let mounts = Mounts::default();
-        let root = Self { dir, configured, config, mounts, walks_always: false, area: Mutex::new(None) };
+        let root = Self { dir, own_paths, config, mounts, walks_always: false, area: Mutex::new(None) };
         if root.config.sweeps {
             sweep::sweep_root(&root);
         }

@@ -4,7 +4,10 @@ use std::{
     ffi::OsStr,
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use rustix::{
@@ -30,7 +33,7 @@ pub(in crate::fs) struct Folder {
     /// Its path in the vault behind every link.
     pub(in crate::fs) canonical: String,
     /// The absolute paths of the vault, for telling links that point back inside.
-    roots: [HostPath; 2],
+    roots: Arc<[HostPath; 2]>,
 }
 
 /// Why a folder could not be opened.
@@ -61,7 +64,7 @@ impl Missed {
 impl Folder {
     /// The rest of an absolute link that points back into the vault.
     pub(super) fn in_vault(&self, target: &str) -> Option<String> {
-        inside(&self.roots, target).map(str::to_owned)
+        inside(self.roots.as_slice(), target).map(str::to_owned)
     }
 }
 
@@ -133,11 +136,7 @@ impl Root {
     }
 
     pub(super) fn folder(&self, dir: OwnedFd, spelled: String, canonical: String) -> Folder {
-        Folder { dir, spelled, canonical, roots: self.own_paths() }
-    }
-
-    pub(super) fn own_paths(&self) -> [HostPath; 2] {
-        [self.dir.canonical.clone(), self.configured.clone()]
+        Folder { dir, spelled, canonical, roots: Arc::clone(&self.own_paths) }
     }
 
     /// The folder at the canonical path is still the one whose handle we hold.

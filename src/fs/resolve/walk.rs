@@ -112,7 +112,7 @@ impl<'root> Walk<'root> {
         let target = sys::read_link(link, OsStr::new("")).map_err(Missed::from_errno)?;
         let target = target.to_str().ok_or(Missed::Failed(Errno::ILSEQ))?;
         if target.starts_with('/') {
-            let rest = inside(&self.root.own_paths(), target).ok_or(Missed::Escapes)?;
+            let rest = inside(self.root.own_paths.as_slice(), target).ok_or(Missed::Escapes)?;
             self.entered.clear();
             self.push(Path::new(rest));
         } else {

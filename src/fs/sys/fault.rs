@@ -1,6 +1,9 @@
 //! Test hooks: what to do when a step is reached, per thread.
 
-use std::{cell::RefCell, fmt};
+use std::{
+    cell::{Cell, RefCell},
+    fmt,
+};
 
 use rustix::io::Errno;
 
@@ -31,6 +34,8 @@ struct Hook {
 }
 
 thread_local! {
+    /// This thread has hooks or a trace; the others pass by for next to nothing.
+    static WATCHED: Cell<bool> = const { Cell::new(false) };
     static HOOKS: RefCell<Vec<Hook>> = const { RefCell::new(Vec::new()) };
     /// The steps taken, while somebody traces them.
     static SEEN: RefCell<Option<Vec<Step>>> = const { RefCell::new(None) };
@@ -43,6 +48,8 @@ pub struct Armed(());
 impl Drop for Armed {
     fn drop(&mut self) {
         HOOKS.with_borrow_mut(Vec::clear);
+        // A trace around the hooks may go on.
+        WATCHED.set(SEEN.with_borrow(Option::is_some));
     }
 }
 
@@ -59,17 +66,26 @@ pub fn arm_always(step: Step, action: Action) -> Armed {
 }
 
 fn add(step: Step, nth: usize, forever: bool, action: Action) {
+    WATCHED.set(true);
     HOOKS.with_borrow_mut(|hooks| hooks.push(Hook { step, nth, forever, action }));
 }
 
 /// Runs the closure and answers the steps this thread took in it.
 pub fn trace<T>(act: impl FnOnce() -> T) -> (T, Vec<Step>) {
     SEEN.set(Some(Vec::new()));
+    WATCHED.set(true);
     let result = act();
     (result, SEEN.take().unwrap_or_default())
 }
 
 pub(super) fn pass(step: Step) -> Result<(), Errno> {
+    if !WATCHED.get() {
+        return Ok(());
+    }
+    watched(step)
+}
+
+fn watched(step: Step) -> Result<(), Errno> {
     SEEN.with_borrow_mut(|seen| seen.iter_mut().for_each(|seen| seen.push(step)));
     let due = HOOKS.with_borrow_mut(|hooks| {
         let at = hooks.iter_mut().position(|hook| hook.step == step && reached(hook))?;
