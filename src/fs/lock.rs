@@ -101,15 +101,19 @@ pub(crate) enum LockFailure {
 impl<'dir> FolderLock<'dir> {
     /// Polls for the lock, at most `limit`; the handle must be the call's own, since a flock belongs to it.
     pub(crate) fn take(dir: &'dir OwnedFd, limit: Duration) -> Result<Self, LockFailure> {
-        let start = Instant::now();
+        let mut start = None;
         let mut pause = Duration::from_micros(200);
         loop {
             match sys::try_lock(dir) {
                 Ok(()) => return Ok(Self(dir)),
-                Err(Errno::WOULDBLOCK) if start.elapsed() < limit => thread::sleep(pause),
-                Err(Errno::WOULDBLOCK) => return Err(LockFailure::Busy(Busy(start.elapsed()))),
+                Err(Errno::WOULDBLOCK) => {}
                 Err(errno) => return Err(LockFailure::Failed(errno)),
             }
+            let waited = start.get_or_insert_with(Instant::now).elapsed();
+            if waited >= limit {
+                return Err(LockFailure::Busy(Busy(waited)));
+            }
+            thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(20));
         }
     }

@@ -52,7 +52,7 @@ impl VaultPath {
 
     /// Builds the path of a name found on disk beneath a folder that was itself reached by a valid path.
     pub fn found(folder: &str, name: &str) -> Self {
-        if folder.is_empty() { Self(name.to_owned()) } else { Self(format!("{folder}/{name}")) }
+        if folder.is_empty() { Self(name.to_owned()) } else { Self([folder, "/", name].concat()) }
     }
 
     /// The whole path.

@@ -107,7 +107,7 @@ impl<'place> Target<'place> {
         let made = MadeFolders::make(place)?;
         let stat = sys::stat(made.innermost()).at("stat folder", place.asked())?;
         let mount = root.mounts.get(stat.mount);
-        let canonical = place.canonical().parent().to_owned();
+        let canonical = place.canonical_folder();
         Ok(Self { place, made, stat, mount, canonical })
     }
 

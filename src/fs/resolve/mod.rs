@@ -70,10 +70,14 @@ impl Place {
 
     /// The path behind every link on the way; policy is judged on it again.
     pub fn canonical(&self) -> VaultPath {
-        let folder = self.missing.iter().fold(self.folder.canonical.clone(), |folder, name| {
+        VaultPath::found(&self.canonical_folder(), &self.name)
+    }
+
+    /// The folder of that path.
+    pub(super) fn canonical_folder(&self) -> String {
+        self.missing.iter().fold(self.folder.canonical.clone(), |folder, name| {
             VaultPath::found(&folder, name).as_str().to_owned()
-        });
-        VaultPath::found(&folder, &self.name)
+        })
     }
 
     /// Something lies at the name.
@@ -331,7 +335,8 @@ pub(super) fn missing_file(path: &VaultPath, suggestions: Vec<String>) -> Error 
 impl Place {
     /// The hidden rule, on the path behind every link.
     fn refuse_hidden(&self) -> Result<(), Error> {
-        if self.canonical().as_str().split('/').any(|name| name.starts_with('.')) {
+        let mut folders = self.folder.canonical.split('/').chain(self.missing.iter().map(String::as_str));
+        if folders.any(|name| name.starts_with('.')) || self.name.starts_with('.') {
             return Err(PathError::HiddenPath { path: self.requested.as_str().to_owned() }.into());
         }
         Ok(())
@@ -344,16 +349,16 @@ impl Place {
 
     /// Refuses anything but a regular file, with its reason.
     pub(super) fn refuse_special(&self, leaf: &Stat) -> Result<(), Error> {
-        let path = self.asked().to_owned();
+        let path = || self.asked().to_owned();
         let problem = match leaf.kind {
             FileType::RegularFile => return Ok(()),
             FileType::Symlink => return Err(self.link_refusal()),
-            FileType::Directory => return Err(PathError::PathIsDirectory { path }.into()),
+            FileType::Directory => return Err(PathError::PathIsDirectory { path: path() }.into()),
             FileType::Fifo => FileKind::Fifo,
             FileType::Socket => FileKind::Socket,
             _ => FileKind::Device,
         };
-        Err(PathError::NotAFile { path, problem }.into())
+        Err(PathError::NotAFile { path: path(), problem }.into())
     }
 
     fn link_refusal(&self) -> Error {
