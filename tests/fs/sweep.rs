@@ -128,3 +128,20 @@ fn processes_that_start_and_sweep_at_once_do_not_take_each_others_folders() {
     assert!(arena.history().is_empty());
     assert!(!Path::new(&arena.path(".vaultwright")).exists());
 }
+
+/// Each call makes a folder of its own beside the note and sweeps what dead calls left there.
+#[test]
+fn calls_that_stage_in_the_notes_folder_do_not_take_each_others_folders() {
+    let _turn = alone();
+    let arena = Arena::in_memory();
+    std::fs::write(arena.path(".vaultwright"), "in the way").unwrap();
+    let mut crew = Worker::crew("mortal", &arena, 4);
+    for (number, worker) in crew.iter_mut().enumerate() {
+        worker.tell(&format!("open_and_close 400 n{number}.md"));
+    }
+    for worker in &mut crew {
+        assert_eq!(worker.answer(), "done");
+    }
+    assert_eq!(arena.names(), [".vaultwright", "n0.md", "n1.md", "n2.md", "n3.md"]);
+    assert!(arena.history().is_empty());
+}

@@ -51,24 +51,28 @@ impl Area {
     ///
     /// `ENOTDIR`, `ELOOP`, `EACCES`: what is called [`BASE`] there is not ours to use.
     pub(crate) fn at_root(root: &OwnedFd, stat: &Stat) -> Result<Self, Errno> {
+        Self::insist(|| {
+            let base = open_base(root, stat)?;
+            let own_root = sys::open(root, OsStr::new("."), FOLDER)?;
+            Self::within(base, "", Some(own_root))
+        })
+    }
+
+    /// Makes an area for one call inside a note's folder.
+    pub(crate) fn in_folder(folder: &OwnedFd) -> Result<Self, Errno> {
+        Self::insist(|| Self::within(sys::open(folder, OsStr::new("."), FOLDER)?, IN_FOLDER, None))
+    }
+
+    /// Begins anew, under another name, when others removed or swept what was just made.
+    fn insist(make: impl Fn() -> Result<Self, Errno>) -> Result<Self, Errno> {
         let mut last = Errno::NOENT;
         for _ in 0..TRIES {
-            let attempt = open_base(root, stat).and_then(|base| {
-                let own_root = sys::open(root, OsStr::new("."), FOLDER)?;
-                Self::within(base, "", Some(own_root))
-            });
-            match attempt {
+            match make() {
                 Err(errno @ (Errno::NOENT | Errno::EXIST | Errno::WOULDBLOCK)) => last = errno,
                 other => return other,
             }
         }
         Err(last)
-    }
-
-    /// Makes an area for one call inside a note's folder.
-    pub(crate) fn in_folder(folder: &OwnedFd) -> Result<Self, Errno> {
-        let holder = sys::open(folder, OsStr::new("."), FOLDER)?;
-        Self::within(holder, IN_FOLDER, None)
     }
 
     fn within(holder: OwnedFd, prefix: &str, root: Option<OwnedFd>) -> Result<Self, Errno> {
