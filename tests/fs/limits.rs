@@ -55,6 +55,10 @@ pub(crate) fn holder(arena: Arena) -> Act {
             held.push(OpenOptions::new().append(true).open(arena.path(name)).unwrap());
             "held".to_owned()
         }
+        ["write", text] => {
+            held.last_mut().unwrap().write_all(text.as_bytes()).unwrap();
+            "written".to_owned()
+        }
         ["append", name, text] => {
             let mut file = OpenOptions::new().append(true).open(arena.path(name)).unwrap();
             file.write_all(text.as_bytes()).unwrap();
@@ -250,4 +254,7 @@ fn without_the_lease_the_same_opener_is_not_seen() {
     let _armed = fault::arm(Step::Exchange, 0, Action::Run(Box::new(act)));
     let written = write(&root, "a.md", b"A", hello()).unwrap();
     assert_eq!(written.guarantee, Guarantee::Detecting);
+    assert_eq!(other.borrow_mut().ask("write foreign"), "written");
+    assert_eq!(arena.text("a.md").as_deref(), Some("A"), "the control must lose what was written");
+    assert!(arena.history().is_empty());
 }
