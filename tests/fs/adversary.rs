@@ -13,7 +13,7 @@ use std::{
 
 use vaultwright::fs::{Root, WriteConfig};
 
-use crate::{bench_vault, limits, races, sweep, turns, watch};
+use crate::{bench_vault, foreign, limits, sweep, turns, watch};
 
 const ROLE: &str = "VAULTWRIGHT_TEST_ROLE";
 const SCRATCH: &str = "VAULTWRIGHT_TEST_SCRATCH";
@@ -31,7 +31,7 @@ fn run() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let arena = Arena::at(std::env::var(SCRATCH).unwrap().into());
     let mut act: Act = match role.as_str() {
-        "foreign" => races::foreign(arena),
+        "foreign" => foreign::foreign(arena),
         "ours" => turns::ours(arena),
         "watcher" => watch::watcher(arena),
         "holder" => limits::holder(arena),

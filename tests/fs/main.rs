@@ -12,6 +12,7 @@ mod adversary;
 mod bench_vault;
 mod create;
 mod errors;
+mod foreign;
 mod group;
 mod limits;
 mod metadata;
