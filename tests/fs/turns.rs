@@ -89,10 +89,16 @@ fn outcome<T>(result: Result<T, Error>, text: String) -> String {
     }
 }
 
+/// Between look and write the processor may be taken away; the controls give it away.
+fn stop_a_little() {
+    std::thread::sleep(std::time::Duration::from_micros(200));
+}
+
 fn bare_create(arena: &Arena, name: &str, text: String) -> String {
     if arena.path(name).exists() {
         return "file_exists".to_owned();
     }
+    stop_a_little();
     std::fs::write(arena.path(name), &text).unwrap();
     text
 }
@@ -112,6 +118,7 @@ fn bare_replace(arena: &Arena, old: &str, new: &str) -> String {
     }
     let staged = arena.outside(new);
     std::fs::write(&staged, new).unwrap();
+    stop_a_little();
     std::fs::rename(staged, arena.path("a.md")).unwrap();
     new.to_owned()
 }
