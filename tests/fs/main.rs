@@ -6,6 +6,12 @@
     clippy::expect_used,
     clippy::print_stderr,
     reason = "helpers of tests are tests"
+#![expect(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::unwrap_used,
+    unreachable_pub,
+    reason = "tests are the other programs, and fail by panicking"
 )]
 
 mod adversary;
@@ -14,11 +20,16 @@ mod create;
 mod errors;
 mod foreign;
 mod group;
+mod lab;
 mod limits;
 mod metadata;
+mod need;
 mod paths;
+mod powercut;
 mod races;
 mod replace;
+mod sealed;
+mod seeded;
 mod sweep;
 mod turns;
 mod update;
