@@ -72,6 +72,8 @@ pub(crate) struct MountFacts {
 /// File systems with a journal, or one of copy-on-write, on which a flushed write survives a power cut.
 const JOURNALED: &[&str] = &["ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "bcachefs"];
 const VOLATILE: &[&str] = &["tmpfs", "ramfs"];
+/// How a mount table says of an overlay that it flushes nothing; newer kernels have the second spelling.
+const VOLATILE_OVERLAY: &[&str] = &["volatile", "fsync=volatile"];
 /// Locks and leases are promises of this host alone.
 const REMOTE: &[&str] = &["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "glusterfs", "afs"];
 /// Two names that differ in case are one file.
@@ -88,8 +90,7 @@ pub(crate) enum Persistence {
 impl MountFacts {
     pub(crate) fn persistence(&self) -> Persistence {
         let kind = self.fs_type.as_str();
-        let lasting_overlay =
-            kind == "overlay" && !self.options.split(',').any(|option| option == "volatile");
+        let lasting_overlay = kind == "overlay" && !self.has_option(VOLATILE_OVERLAY);
         if JOURNALED.contains(&kind) || lasting_overlay {
             Persistence::Durable
         } else if VOLATILE.contains(&kind) {
@@ -97,6 +98,10 @@ impl MountFacts {
         } else {
             Persistence::Unknown
         }
+    }
+
+    fn has_option(&self, spellings: &[&str]) -> bool {
+        self.options.split(',').any(|option| spellings.contains(&option))
     }
 
     pub(crate) fn is_remote(&self) -> bool {
@@ -173,6 +178,8 @@ mod tests {
 30 22 0:25 / /dev/shm rw - tmpfs tmpfs rw,size=1k
 31 22 0:26 / /o rw - overlay overlay rw,lowerdir=/a,volatile
 32 22 0:27 / /f rw - fuse.bindfs /x rw
+33 22 0:28 / /n rw - overlay overlay rw,lowerdir=/a,fsync=volatile
+34 22 0:29 / /l rw - overlay overlay rw,lowerdir=/a
 ";
 
     #[test]
@@ -189,6 +196,8 @@ mod tests {
         assert_eq!(persistence(30), Persistence::Volatile);
         assert_eq!(persistence(31), Persistence::Unknown);
         assert_eq!(persistence(32), Persistence::Unknown);
+        assert_eq!(persistence(33), Persistence::Unknown);
+        assert_eq!(persistence(34), Persistence::Durable);
         assert!(parse_facts(TABLE, 32).unwrap().is_remote());
         assert!(!parse_facts(TABLE, 31).unwrap().is_remote());
     }
