@@ -11,6 +11,8 @@ use std::{
         Arc, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    thread,
+    time::{Duration, Instant},
 };
 
 use rustix::{fs::OFlags, io::Errno};
@@ -34,6 +36,10 @@ pub(crate) const IN_FOLDER: &str = ".vw-";
 const GITIGNORE: &str = ".gitignore";
 /// Tries against other processes that remove or sweep in the same instant.
 const TRIES: usize = 16;
+/// How FUSE names a file that was unlinked while it was open. It goes with the handle, but a little after the `close`.
+const UNLINKED: &[u8] = b".fuse_hidden";
+const RELEASE_PATIENCE: Duration = Duration::from_millis(200);
+const RELEASE_POLL: Duration = Duration::from_millis(1);
 
 /// A private staging folder; removed when the last use of it ends.
 #[derive(Debug)]
@@ -135,9 +141,32 @@ fn ignore_in_git(base: &OwnedFd) -> Result<(), Errno> {
     }
 }
 
+impl Area {
+    /// Removes the folder; one that holds nothing but unlinked files is waited for.
+    fn remove(&self) -> Result<(), Errno> {
+        let start = Instant::now();
+        loop {
+            match sys::remove_folder(&self.holder, &self.name) {
+                Err(Errno::NOTEMPTY) if start.elapsed() < RELEASE_PATIENCE && self.holds_only_unlinked() => {
+                    thread::sleep(RELEASE_POLL);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn holds_only_unlinked(&self) -> bool {
+        let mut only = true;
+        let listed = sys::open(&self.dir, OsStr::new("."), FOLDER).and_then(|fresh| {
+            sys::for_each_name(&fresh, |name, _| only &= name.to_bytes().starts_with(UNLINKED))
+        });
+        listed.is_ok() && only
+    }
+}
+
 impl Drop for Area {
     fn drop(&mut self) {
-        if let Err(errno) = sys::remove_folder(&self.holder, &self.name) {
+        if let Err(errno) = self.remove() {
             tracing::debug!(?errno, "a staging folder stays for the next sweep");
         }
         if let Some(root) = &self.root {

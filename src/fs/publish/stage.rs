@@ -33,15 +33,16 @@ const STEP: usize = 1024 * 1024;
 
 /// Content that was written whole and flushed as the level says, without a public name.
 ///
-/// Dropping it leaves nothing.
+/// Dropping it leaves nothing. The order counts: its name is unlinked while the handle is open. The other way about, a
+/// FUSE daemon may be told of the two at once, take the file for an open one, and leave it under a name of its own.
 #[derive(Debug)]
 pub(super) struct Staged {
+    /// Its name in a staging folder; none while it has no name at all.
+    pub(super) slot: Option<Slot>,
     /// Read-only, but where `/proc` does not let it be reopened.
     pub(super) file: OwnedFd,
     pub(super) hash: ContentHash,
     pub(super) size: u64,
-    /// Its name in a staging folder; none while it has no name at all.
-    pub(super) slot: Option<Slot>,
     pub(super) stat: Stat,
 }
 
@@ -137,7 +138,7 @@ pub(super) fn fill(
         None => writer,
     };
     let stat = sys::stat(&file).at("stat", asked)?;
-    Ok(Staged { file, hash, size, slot, stat })
+    Ok(Staged { slot, file, hash, size, stat })
 }
 
 /// A read-only handle on the staged file, proved to be it.
