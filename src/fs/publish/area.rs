@@ -183,8 +183,11 @@ pub(crate) fn remove_base_if_bare(root: &OwnedFd, base: &OwnedFd) {
     if listed.is_err() || !alone {
         return;
     }
-    let removed =
-        sys::unlink(base, OsStr::new(GITIGNORE)).and_then(|()| sys::remove_folder(root, OsStr::new(BASE)));
+    // A process that died in between may have made the folder alone, or removed the file alone.
+    let removed = match sys::unlink(base, OsStr::new(GITIGNORE)) {
+        Ok(()) | Err(Errno::NOENT) => sys::remove_folder(root, OsStr::new(BASE)),
+        other => other,
+    };
     if removed == Err(Errno::NOTEMPTY) && ignore_in_git(base).is_err() {
         tracing::debug!("another instance stands in the staging folder, which git may now see");
     }
@@ -320,6 +323,18 @@ mod tests {
         drop(one);
         assert!(scratch.path().join(BASE).join(GITIGNORE).exists());
         drop(other);
+        assert!(!scratch.path().join(BASE).exists());
+    }
+
+    #[test]
+    fn a_folder_that_a_dead_process_left_bare_is_removed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (dir, stat) = root(&scratch);
+        std::fs::create_dir(scratch.path().join(BASE)).unwrap();
+        drop(Area::at_root(&dir, &stat).unwrap());
+        std::fs::create_dir(scratch.path().join(BASE)).unwrap();
+        let base = sys::open(&dir, OsStr::new(BASE), FOLDER).unwrap();
+        remove_base_if_bare(&dir, &base);
         assert!(!scratch.path().join(BASE).exists());
     }
 
