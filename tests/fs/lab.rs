@@ -105,6 +105,12 @@ impl Drop for Mounted {
     }
 }
 
+/// A folder or file that something is mounted on.
+pub fn is_mount_point(path: &Path) -> bool {
+    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    table.lines().any(|line| line.split(' ').nth(4).is_some_and(|point| Path::new(point) == path))
+}
+
 /// A file system in a file: how it is made and mounted.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {

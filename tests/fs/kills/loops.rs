@@ -203,6 +203,7 @@ fn a_killed_replacement_leaves_whole_files_and_loses_none_of_anothers() {
     }
     need::say(&format!("killed replacers: {tally:?}"));
     assert!(tally.with_leftovers > 0, "no kill fell into a replacement");
+    assert!(tally.kept_of_theirs > 0, "no kill fell between an exchange and its end");
 }
 
 /// Verify, then rename over: what most programs do.

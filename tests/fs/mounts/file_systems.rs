@@ -5,6 +5,7 @@ use std::{
     path::PathBuf,
 };
 
+use rustix::fs::XattrFlags;
 use vaultwright::fs::{
     DurableReason, Expect, Guarantee, Root, Warning,
     sys::{
@@ -119,8 +120,8 @@ fn keeps_its_promises(stand: &Stand, expected: Expected) {
     clobbers_nothing(&vault, expected);
     gives_a_name_to_one_of_many(&vault, expected);
     replaces(&vault, expected);
-    keeps_a_rename_in_the_last_instant(&vault, expected);
-    keeps_the_mode(&vault, expected);
+    keeps_a_save_in_the_last_instant(&vault, expected);
+    keeps_mode_and_attributes(&vault, expected);
 }
 
 fn refuses_named_staging_without_leave(vault: &Vault, expected: Expected) {
@@ -184,7 +185,7 @@ fn taken_in_the_last_instant(vault: &Vault, root: &Root, expected: Expected) {
 
 fn gives_a_name_to_one_of_many(vault: &Vault, expected: Expected) {
     if expected.create.1 == BEST {
-        return;
+        return vault.put("one.md", b"");
     }
     let root = vault.open(true);
     let create = |thread: u8| write(&root, "one.md", &[thread], Expect::Absent);
@@ -216,39 +217,49 @@ fn replaces(vault: &Vault, expected: Expected) {
     at_rest(vault, root);
 }
 
-/// A program saves by renaming over the file right before our last step.
-fn keeps_a_rename_in_the_last_instant(vault: &Vault, expected: Expected) {
-    let step = match expected.replace.0 {
-        1 => Step::Exchange,
-        3 => Step::LinkName,
+/// Another program saves in the last instant in which that can be found out: by a rename over the file, or in place.
+fn keeps_a_save_in_the_last_instant(vault: &Vault, expected: Expected) {
+    let (by_rename, in_place) = match expected.replace.0 {
+        1 => (Step::Exchange, Step::Lease),
+        3 => (Step::LinkName, Step::LinkName),
         _ => return,
     };
+    let (temporary, path) = (vault.folder.join("saving"), vault.folder.join("a.md"));
+    let same = path.clone();
+    loses_to(vault, by_rename, move || {
+        std::fs::write(&temporary, "theirs").unwrap();
+        std::fs::rename(&temporary, &path).unwrap();
+    });
+    loses_to(vault, in_place, move || std::fs::write(&same, "theirs").unwrap());
+}
+
+fn loses_to(vault: &Vault, step: Step, save: impl FnMut() + 'static) {
     let root = vault.open(false);
-    let (temporary, path) = (vault.folder.join("a.md.tmp"), vault.folder.join("a.md"));
-    let armed = fault::arm(
-        step,
-        0,
-        Action::Run(Box::new(move || {
-            std::fs::write(&temporary, "theirs").unwrap();
-            std::fs::rename(&temporary, &path).unwrap();
-        })),
-    );
-    assert_eq!(reason(replace(&root, "a.md", b"6", b"5")), "concurrent_write");
+    vault.put("a.md", b"before");
+    let armed = fault::arm(step, 0, Action::Run(Box::new(save)));
+    assert_eq!(reason(replace(&root, "a.md", b"ours", b"before")), "concurrent_write", "{step:?}");
     drop(armed);
-    assert_eq!(vault.bytes("a.md"), b"theirs");
+    assert_eq!(vault.bytes("a.md"), b"theirs", "{step:?}");
     at_rest(vault, root);
 }
 
-fn keeps_the_mode(vault: &Vault, expected: Expected) {
+fn keeps_mode_and_attributes(vault: &Vault, expected: Expected) {
     if expected.create.0 == 4 {
-        return; // rclone has no modes
+        return; // rclone has neither
     }
     let root = vault.open(false);
     let path = vault.folder.join("a.md");
     vault.put("a.md", b"1");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o604)).unwrap();
-    replace(&root, "a.md", b"2", b"1").unwrap();
+    let tagged = rustix::fs::setxattr(&path, "user.colour", b"green", XattrFlags::empty());
+    let written = replace(&root, "a.md", b"2", b"1").unwrap();
+    assert!(written.warnings.is_empty(), "{:?}", written.warnings);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o604);
+    if tagged.is_ok() {
+        let mut colour = [0; 16];
+        assert_eq!(rustix::fs::getxattr(&path, "user.colour", &mut colour), Ok(5));
+        assert_eq!(&colour[..5], b"green");
+    }
     at_rest(vault, root);
 }
 
@@ -264,8 +275,7 @@ fn replace(
 /// Nothing of ours is left once the vault is closed.
 fn at_rest(vault: &Vault, root: Root) {
     drop(root);
-    let left: Vec<_> = names(&vault.folder).into_iter().filter(|name| name.starts_with('.')).collect();
-    assert!(left.is_empty(), "{left:?}");
-    let strays = names(&vault.folder).into_iter().filter(|name| name.contains("/.") || name.contains(".tmp"));
-    assert_eq!(strays.count(), 0);
+    assert_eq!(names(&vault.folder), AT_REST);
 }
+
+const AT_REST: [&str; 7] = ["a.md", "first.md", "folder.md/", "late.md", "one.md", "over.md", "taken.md"];

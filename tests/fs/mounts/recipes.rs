@@ -3,7 +3,7 @@
 use std::{ffi::OsStr, path::Path};
 
 use crate::{
-    lab::{Format, Mounted, attempt, wait_until},
+    lab::{Format, Mounted, attempt, is_mount_point, wait_until},
     need,
 };
 
@@ -60,10 +60,6 @@ fn by_program(program: &str, args: &[&OsStr], point: &Path) -> Result<Mounted, S
     let mounted = Mounted::adopt(point);
     wait_until(program, || is_mount_point(point));
     Ok(mounted)
-}
-
-fn is_mount_point(path: &Path) -> bool {
-    attempt("mountpoint", [OsStr::new("-q"), path.as_os_str()]).is_ok()
 }
 
 pub fn bindfs(at: &Path) -> Result<Mounted, String> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::log;
-use crate::lab::{Loop, run, wait_until};
+use crate::lab::{Loop, Mounted, is_mount_point, run, wait_until};
 
 /// A running daemon; stopped by its own process id.
 #[derive(Debug)]
@@ -68,6 +68,10 @@ impl Drop for Daemon {
         use rustix::process::{Signal, kill_process, test_kill_process};
         if kill_process(self.pid, Signal::TERM).is_ok() && !std::thread::panicking() {
             wait_until("the daemon ends", || test_kill_process(self.pid).is_err());
+        }
+        // A daemon that ends while its file is still in use leaves the mount behind.
+        if is_mount_point(&self.export) {
+            drop(Mounted::adopt(&self.export));
         }
     }
 }
