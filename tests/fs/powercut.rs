@@ -39,9 +39,19 @@ enum Mode {
 struct Run {
     format: Format,
     mode: Mode,
-    /// Off for a control: the names are flushed, the bytes are not.
-    bytes_are_flushed: bool,
+    flush: Flush,
     points: u64,
+}
+
+/// What is flushed before a write counts as acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flush {
+    /// As the product does at full durability.
+    All,
+    /// A control: the names without the bytes.
+    Names,
+    /// A control.
+    Nothing,
 }
 
 /// A write that was reported as durable.
@@ -69,7 +79,7 @@ macro_rules! power_cuts {
         fn $test() {
             need!(root, loop_device, fuse, tool "qemu-storage-daemon");
             let points = asked_points().unwrap_or($points);
-            let run = Run { format: $format, mode: Mode::$mode, bytes_are_flushed: true, points };
+            let run = Run { format: $format, mode: Mode::$mode, flush: Flush::All, points };
             if let Some(found) = cut(run, need::test_name!()) {
                 assert_eq!((&found.torn, &found.lost), (&vec![], &vec![]), "{run:?}");
                 assert!(found.acknowledged > 0, "no cut came after an acknowledged write");
@@ -87,21 +97,24 @@ power_cuts! {
     a_power_cut_on_btrfs_costs_no_acknowledged_replacement: BTRFS, Replace, 5;
 }
 
-#[test]
-fn control_a_link_of_unflushed_bytes_tears_on_ext4() {
-    control(Mode::Create, need::test_name!());
+macro_rules! controls {
+    ($($test:ident: $mode:ident, $flush:ident, $harm:ident;)+) => {
+        $(#[test]
+        fn $test() {
+            need!(root, loop_device, fuse, tool "qemu-storage-daemon", tool "mkfs.ext4");
+            let run = Run { format: EXT4, mode: Mode::$mode, flush: Flush::$flush, points: 8 };
+            if let Some(found) = cut(run, need::test_name!()) {
+                assert!(!found.$harm.is_empty(), "the checker is blind: {run:?}");
+            }
+        })+
+    };
 }
 
-#[test]
-fn control_an_exchange_of_unflushed_bytes_tears_on_ext4() {
-    control(Mode::Replace, need::test_name!());
-}
-
-fn control(mode: Mode, test: &str) {
-    need!(root, loop_device, fuse, tool "qemu-storage-daemon");
-    let run = Run { format: EXT4, mode, bytes_are_flushed: false, points: 15 };
-    let found = cut(run, test).expect("ext4 mounts");
-    assert!(!found.torn.is_empty(), "the checker does not see torn files");
+controls! {
+    control_a_link_of_unflushed_bytes_tears: Create, Names, torn;
+    control_an_exchange_of_unflushed_bytes_tears: Replace, Names, torn;
+    control_a_creation_that_flushes_nothing_is_lost: Create, Nothing, lost;
+    control_a_replacement_that_flushes_nothing_is_lost: Replace, Nothing, lost;
 }
 
 fn asked_points() -> Option<u64> {
@@ -170,7 +183,7 @@ fn record(run: Run, scratch: &Path) -> (usize, Vec<Acknowledged>, Vec<Entry>) {
 
 fn act(run: Run, mounted: &Path, scratch: &Path, log: &File) -> Vec<Acknowledged> {
     let mut config = config(&scratch.join("state"));
-    config.durable = run.bytes_are_flushed;
+    config.durable = run.flush == Flush::All;
     let vault = mounted.join("vault");
     let root = open(&vault, config);
     let there_before = names(&vault).into_iter().filter(|name| !name.ends_with('/'));
@@ -178,7 +191,7 @@ fn act(run: Run, mounted: &Path, scratch: &Path, log: &File) -> Vec<Acknowledged
         there_before.map(|name| Acknowledged { name, version: 0, position: 0 }).collect();
     acknowledged.extend((1..=OPERATIONS).map(|number| {
         let (name, version) = operate(run, &root, number);
-        if !run.bytes_are_flushed {
+        if run.flush == Flush::Names {
             let folder = File::open(vault.join(&name).parent().unwrap()).unwrap();
             folder.sync_all().unwrap();
         }
@@ -190,21 +203,19 @@ fn act(run: Run, mounted: &Path, scratch: &Path, log: &File) -> Vec<Acknowledged
 /// The write of that number; sizes from one to forty blocks, some in folders that come with the file.
 fn operate(run: Run, root: &Root, number: u64) -> (String, u64) {
     let size = if number.is_multiple_of(7) { 160_000 } else { 500 * usize::try_from(number).unwrap() };
-    let (name, version, expect) = match run.mode {
-        Mode::Create if number.is_multiple_of(5) => (format!("new-{number}/deep/n.md"), 1, Expect::Absent),
-        Mode::Create => (format!("folder/n-{number}.md"), 1, Expect::Absent),
+    let (name, expect) = match run.mode {
+        Mode::Create if number.is_multiple_of(5) => (format!("new-{number}/deep/n.md"), Expect::Absent),
+        Mode::Create => (format!("folder/n-{number}.md"), Expect::Absent),
         Mode::Replace => {
-            let which = usize::try_from(number).unwrap() % INCUMBENTS.len();
-            let name = INCUMBENTS[which].to_owned();
-            (name, number, Expect::Absent)
+            let name = INCUMBENTS[usize::try_from(number).unwrap() % INCUMBENTS.len()];
+            (name.to_owned(), Expect::Hash(hash_there(root, name)))
         }
     };
-    let expect = if run.mode == Mode::Replace { Expect::Hash(hash_there(root, &name)) } else { expect };
-    let written = write(root, &name, &seal(&name, version, size), expect).unwrap();
-    if run.bytes_are_flushed {
+    let written = write(root, &name, &seal(&name, number, size), expect).unwrap();
+    if run.flush == Flush::All {
         assert_eq!(written.durable, Some(Ok(())), "{written:?}");
     }
-    (name, version)
+    (name, number)
 }
 
 fn hash_there(root: &Root, name: &str) -> ContentHash {
@@ -256,7 +267,7 @@ fn look(run: Run, scratch: &Path, due: &[&Acknowledged], what: &str, found: &mut
     let state = scratch.join(format!("state-{}", found.disks));
     drop(open(&vault, config(&state)));
     let versions = versions(&vault, what, found);
-    if run.bytes_are_flushed {
+    if run.flush != Flush::Names {
         found.acknowledged += due.len();
         found.lost.extend(due.iter().filter(|write| is_lost(write, &versions)).map(|write| {
             format!("{what}: {} {} acknowledged at {}", write.name, write.version, write.position)
@@ -279,8 +290,11 @@ fn is_of_the_run(name: &str) -> bool {
 
 /// The version of each whole file; the torn ones go to the findings, and a name that is not of the run ends the test.
 fn versions(vault: &Path, what: &str, found: &mut Findings) -> BTreeMap<String, u64> {
+    let names = names(vault);
+    let dotted = names.iter().find(|name| name.starts_with('.') || name.contains("/."));
+    assert_eq!(dotted, None, "{what}: not swept");
     let mut versions = BTreeMap::new();
-    for name in names(vault).into_iter().filter(|name| !name.ends_with('/')) {
+    for name in names.into_iter().filter(|name| !name.ends_with('/')) {
         assert!(is_of_the_run(&name), "{what}: stray {name}");
         let bytes = std::fs::read(vault.join(&name)).unwrap();
         match unseal(&bytes) {

@@ -197,13 +197,13 @@ fn a_killed_replacement_leaves_whole_files_and_loses_none_of_anothers() {
     let (bench, mut random, start) = (Bench::new(), Seeded::from_variable(SEED), Instant::now());
     std::fs::write(bench.vault().join(NAME), seal(NAME, 0, SIZE)).unwrap();
     let mut tally = Tally::default();
-    while !time_is_up(start) {
+    // A kill between an exchange and its end leaves another's version in the staging folder: such kills must be met.
+    while !time_is_up(start) || tally.kept_of_theirs == 0 {
+        assert!(start.elapsed() < Duration::from_secs(60), "no kill fell into a replacement: {tally:?}");
         replace_round(&bench, "replace on and on", &mut random, &mut tally);
         assert_eq!(tally.lost, [0; 0], "{tally:?}");
     }
     need::say(&format!("killed replacers: {tally:?}"));
-    assert!(tally.with_leftovers > 0, "no kill fell into a replacement");
-    assert!(tally.kept_of_theirs > 0, "no kill fell between an exchange and its end");
 }
 
 /// Verify, then rename over: what most programs do.
