@@ -141,32 +141,30 @@ fn ignore_in_git(base: &OwnedFd) -> Result<(), Errno> {
     }
 }
 
-impl Area {
-    /// Removes the folder; one that holds nothing but unlinked files is waited for.
-    fn remove(&self) -> Result<(), Errno> {
-        let start = Instant::now();
-        loop {
-            match sys::remove_folder(&self.holder, &self.name) {
-                Err(Errno::NOTEMPTY) if start.elapsed() < RELEASE_PATIENCE && self.holds_only_unlinked() => {
-                    thread::sleep(RELEASE_POLL);
-                }
-                other => return other,
+/// Removes a folder of ours; one that holds nothing but unlinked files is waited for.
+fn remove_folder(holder: &OwnedFd, name: &OsStr, dir: &OwnedFd) -> Result<(), Errno> {
+    let start = Instant::now();
+    loop {
+        match sys::remove_folder(holder, name) {
+            Err(Errno::NOTEMPTY) if start.elapsed() < RELEASE_PATIENCE && holds_only_unlinked(dir) => {
+                thread::sleep(RELEASE_POLL);
             }
+            other => return other,
         }
     }
+}
 
-    fn holds_only_unlinked(&self) -> bool {
-        let mut only = true;
-        let listed = sys::open(&self.dir, OsStr::new("."), FOLDER).and_then(|fresh| {
-            sys::for_each_name(&fresh, |name, _| only &= name.to_bytes().starts_with(UNLINKED))
-        });
-        listed.is_ok() && only
-    }
+fn holds_only_unlinked(dir: &OwnedFd) -> bool {
+    let mut only = true;
+    let listed = sys::open(dir, OsStr::new("."), FOLDER).and_then(|fresh| {
+        sys::for_each_name(&fresh, |name, _| only &= name.to_bytes().starts_with(UNLINKED))
+    });
+    listed.is_ok() && only
 }
 
 impl Drop for Area {
     fn drop(&mut self) {
-        if let Err(errno) = self.remove() {
+        if let Err(errno) = remove_folder(&self.holder, &self.name, &self.dir) {
             tracing::debug!(?errno, "a staging folder stays for the next sweep");
         }
         if let Some(root) = &self.root {
@@ -185,7 +183,7 @@ pub(crate) fn remove_base_if_bare(root: &OwnedFd, base: &OwnedFd) {
     }
     // A process that died in between may have made the folder alone, or removed the file alone.
     let removed = match sys::unlink(base, OsStr::new(GITIGNORE)) {
-        Ok(()) | Err(Errno::NOENT) => sys::remove_folder(root, OsStr::new(BASE)),
+        Ok(()) | Err(Errno::NOENT) => remove_folder(root, OsStr::new(BASE), base),
         other => other,
     };
     if removed == Err(Errno::NOTEMPTY) && ignore_in_git(base).is_err() {
