@@ -199,7 +199,7 @@ fn a_killed_replacement_leaves_whole_files_and_loses_none_of_anothers() {
     let mut tally = Tally::default();
     // A kill between an exchange and its end leaves another's version in the staging folder: such kills must be met.
     while !time_is_up(start) || tally.kept_of_theirs == 0 {
-        assert!(start.elapsed() < Duration::from_secs(60), "no kill fell into a replacement: {tally:?}");
+        assert!(start.elapsed() < Duration::from_mins(1), "no kill fell into a replacement: {tally:?}");
         replace_round(&bench, "replace on and on", &mut random, &mut tally);
         assert_eq!(tally.lost, [0; 0], "{tally:?}");
     }

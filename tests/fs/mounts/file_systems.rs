@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     bench_vault::{config, names, open, reason, write},
+    lab::wait_until,
     need::{self, need},
 };
 
@@ -104,6 +105,12 @@ impl Vault {
         open(&self.folder, config)
     }
 
+    /// Every name, once FUSE has let go of files that were unlinked, or renamed over, while they were open.
+    fn names(&self) -> Vec<String> {
+        wait_until("FUSE lets go", || names(&self.folder).iter().all(|name| !name.contains(".fuse_hidden")));
+        names(&self.folder)
+    }
+
     fn put(&self, name: &str, bytes: &[u8]) {
         std::fs::write(self.folder.join(name), bytes).unwrap();
     }
@@ -133,11 +140,11 @@ fn refuses_named_staging_without_leave(vault: &Vault, expected: Expected) {
     } else {
         assert_eq!(reason(created), "staging_unsupported");
     }
-    assert!(names(&vault.folder).is_empty(), "{:?}", names(&vault.folder));
+    assert!(vault.names().is_empty(), "{:?}", vault.names());
     let over = write(&root, "over.md", b"x", Expect::AnyOrAbsent).unwrap();
     assert_eq!(over.warnings.contains(&Warning::NamedStagingUsed), expected.create.0 > 1);
     drop(root);
-    assert_eq!(names(&vault.folder), ["over.md"]);
+    assert_eq!(vault.names(), ["over.md"]);
 }
 
 fn creates(vault: &Vault, expected: Expected) {
@@ -150,7 +157,7 @@ fn creates(vault: &Vault, expected: Expected) {
     assert_eq!(written.warnings.contains(&Warning::NamedStagingUsed), tier > 1, "{:?}", written.warnings);
     assert_eq!(vault.bytes("deep/er/new.md"), b"new");
     drop(root);
-    assert_eq!(names(&vault.folder), ["deep/", "deep/er/", "deep/er/new.md", "first.md", "over.md"]);
+    assert_eq!(vault.names(), ["deep/", "deep/er/", "deep/er/new.md", "first.md", "over.md"]);
     std::fs::remove_dir_all(vault.folder.join("deep")).unwrap();
 }
 
@@ -169,7 +176,7 @@ fn clobbers_nothing(vault: &Vault, expected: Expected) {
     assert_eq!(vault.bytes("taken.md"), b"theirs");
     taken_in_the_last_instant(vault, &root, expected);
     drop(root);
-    assert_eq!(names(&vault.folder), ["first.md", "folder.md/", "late.md", "over.md", "taken.md"]);
+    assert_eq!(vault.names(), ["first.md", "folder.md/", "late.md", "over.md", "taken.md"]);
 }
 
 /// Another program takes the name right before ours would.
@@ -275,7 +282,7 @@ fn replace(
 /// Nothing of ours is left once the vault is closed.
 fn at_rest(vault: &Vault, root: Root) {
     drop(root);
-    assert_eq!(names(&vault.folder), AT_REST);
+    assert_eq!(vault.names(), AT_REST);
 }
 
 const AT_REST: [&str; 7] = ["a.md", "first.md", "folder.md/", "late.md", "one.md", "over.md", "taken.md"];

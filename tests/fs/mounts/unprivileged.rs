@@ -19,7 +19,7 @@ use vaultwright::{
 
 use crate::{
     bench_vault::{config, names, open, reason, write},
-    lab::command,
+    lab::{command, run},
     need::need,
     worker::{self, Worker, tell},
 };
@@ -55,10 +55,11 @@ fn mode(mode: u32) -> std::fs::Permissions {
     std::os::unix::fs::PermissionsExt::from_mode(mode)
 }
 
-/// Each line that the worker tells; it runs from a copy, since the build folder may be closed to others.
+/// Each line that the worker tells; it runs from a copy, since the build folder may be closed to others. `cp` makes it:
+/// a handle of ours that can write to a program could be held by another child when it is started.
 fn report_of_nobody(scratch: &Path, task: &str) -> Vec<String> {
     let program = scratch.join("program");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    run("cp", [&std::env::current_exe().unwrap(), &program]);
     std::fs::set_permissions(&program, mode(0o755)).unwrap();
     let mut setpriv = command("setpriv");
     setpriv.args([
