@@ -107,7 +107,11 @@ impl Vault {
 
     /// Every name, once FUSE has let go of files that were unlinked, or renamed over, while they were open.
     fn names(&self) -> Vec<String> {
-        wait_until("FUSE lets go", || names(&self.folder).iter().all(|name| !name.contains(".fuse_hidden")));
+        let is_named =
+            |entry: walkdir::DirEntry| !entry.file_name().as_encoded_bytes().starts_with(b".fuse_hidden");
+        wait_until("FUSE lets go", || {
+            walkdir::WalkDir::new(&self.folder).into_iter().all(|entry| entry.is_ok_and(is_named))
+        });
         names(&self.folder)
     }
 
