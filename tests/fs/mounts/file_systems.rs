@@ -214,7 +214,7 @@ fn gives_a_name_to_one_of_many(vault: &Vault, expected: Expected) {
 fn replaces(vault: &Vault, expected: Expected) {
     let root = vault.open(false);
     vault.put("a.md", b"1");
-    replace(&root, "a.md", b"2", b"1").unwrap();
+    tier::of_replace(|| replace(&root, "a.md", b"2", b"1"));
     let (written, tier) = tier::of_replace(|| replace(&root, "a.md", b"3", b"2"));
     assert_eq!((tier, written.guarantee), expected.replace);
     assert_eq!(written.durable, Some(expected.durable));
