@@ -214,8 +214,9 @@ fn gives_a_name_to_one_of_many(vault: &Vault, expected: Expected) {
 fn replaces(vault: &Vault, expected: Expected) {
     let root = vault.open(false);
     vault.put("a.md", b"1");
-    tier::of_replace(|| replace(&root, "a.md", b"2", b"1"));
-    let (written, tier) = tier::of_replace(|| replace(&root, "a.md", b"3", b"2"));
+    let tries = if expected.replace.1 == BEST { 5 } else { 1 };
+    tier::of_replace(tries, || replace(&root, "a.md", b"2", b"1"));
+    let (written, tier) = tier::of_replace(tries, || replace(&root, "a.md", b"3", b"2"));
     assert_eq!((tier, written.guarantee), expected.replace);
     assert_eq!(written.durable, Some(expected.durable));
     assert!(written.warnings.is_empty(), "{:?}", written.warnings);

@@ -25,8 +25,8 @@ pub fn of_create(act: impl FnOnce() -> Result<Written, Error>) -> (Written, u8) 
 ///
 /// rclone may give a file another inode number soon after it was renamed; such a call is refused as a lost race and
 /// may be made again.
-pub fn of_replace(mut act: impl FnMut() -> Result<Written, Error>) -> (Written, u8) {
-    for _ in 0..5 {
+pub fn of_replace(tries: usize, mut act: impl FnMut() -> Result<Written, Error>) -> (Written, u8) {
+    for _ in 0..tries {
         let (written, steps) = fault::trace(&mut act);
         let tier = match () {
             () if steps.contains(&Step::Exchange) => 1,
@@ -36,8 +36,10 @@ pub fn of_replace(mut act: impl FnMut() -> Result<Written, Error>) -> (Written, 
         };
         match written {
             Ok(written) => return (written, tier),
-            Err(error) => assert!(tier == 0 && error.name() == "concurrent_write", "C{tier}: {error}"),
+            Err(error) => {
+                assert!(tier == 0 && error.name() == "concurrent_write", "C{tier}: {error}: {steps:?}")
+            }
         }
     }
-    panic!("refused again and again");
+    panic!("refused {tries} times");
 }
