@@ -5,6 +5,7 @@
 
 use std::{
     collections::HashMap,
+    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU8, Ordering},
@@ -144,6 +145,30 @@ fn read_facts(id: u64) -> MountFacts {
     parse_facts(&String::from_utf8_lossy(&table), id).unwrap_or_default()
 }
 
+/// The mounts below a folder of the host, as paths below it in the order they were made, each once.
+pub(super) fn mounts_below(folder: &Path) -> Vec<String> {
+    let table = read_table().unwrap_or_default();
+    parse_below(&String::from_utf8_lossy(&table), folder)
+}
+
+fn parse_below(table: &str, folder: &Path) -> Vec<String> {
+    let mut below: Vec<String> = Vec::new();
+    for point in table.lines().filter_map(|line| line.split(' ').nth(4)).map(unescaped) {
+        let Some(path) = Path::new(&point).strip_prefix(folder).ok().and_then(Path::to_str) else { continue };
+        if !path.is_empty() && !below.iter().any(|known| known == path) {
+            below.push(path.to_owned());
+        }
+    }
+    below
+}
+
+/// The table spells blanks and backslashes in three octal digits.
+fn unescaped(field: &str) -> String {
+    [(r"\040", " "), (r"\011", "\t"), (r"\012", "\n"), (r"\134", r"\")]
+        .iter()
+        .fold(field.to_owned(), |field, (code, letter)| field.replace(code, letter))
+}
+
 fn read_table() -> Result<Vec<u8>, Errno> {
     let table = sys::open(CWD, "/proc/self/mountinfo".as_ref(), rustix::fs::OFlags::RDONLY)?;
     let mut bytes = Vec::new();
@@ -200,6 +225,16 @@ mod tests {
         assert_eq!(persistence(34), Persistence::Durable);
         assert!(parse_facts(TABLE, 32).unwrap().is_remote());
         assert!(!parse_facts(TABLE, 31).unwrap().is_remote());
+    }
+
+    #[test]
+    fn mounts_below_a_folder_are_told_by_their_path_in_it() {
+        let table = r"40 22 0:30 / /v rw - ext4 /dev/a rw
+41 40 0:31 / /v/My\040Files rw - tmpfs t rw
+42 41 0:32 / /v/My\040Files rw - tmpfs t rw
+43 22 0:33 / /vault rw - tmpfs t rw
+";
+        assert_eq!(parse_below(table, Path::new("/v")), ["My Files"]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod displaced;
 pub mod host;
 mod list;
 mod lock;
+pub mod probe;
 mod publish;
 mod read;
 mod resolve;
@@ -71,38 +72,54 @@ impl Default for WriteConfig {
 
 /// The symbolic name of an errno, for people.
 pub(crate) fn errno_name(errno: Errno) -> String {
-    let known = ERRNO_NAMES.iter().find(|(known, _)| *known == errno);
-    known.map_or_else(|| format!("errno {}", errno.raw_os_error()), |(_, name)| (*name).to_owned())
+    let name = ERRNO_NAMES.iter().find(|(known, _)| *known == errno).map(|(_, name)| *name);
+    name.map_or_else(|| format!("errno {}", errno.raw_os_error()), str::to_owned)
 }
 
+/// The errnos that files are known to answer with.
 const ERRNO_NAMES: &[(Errno, &str)] = &[
+    (Errno::ACCESS, "EACCES"),
     (Errno::AGAIN, "EAGAIN"),
     (Errno::BADF, "EBADF"),
-    (Errno::CONNABORTED, "ECONNABORTED"),
-    (Errno::DEADLK, "EDEADLK"),
+    (Errno::BUSY, "EBUSY"),
+    (Errno::DQUOT, "EDQUOT"),
     (Errno::EXIST, "EEXIST"),
     (Errno::FBIG, "EFBIG"),
-    (Errno::HOSTDOWN, "EHOSTDOWN"),
-    (Errno::ILSEQ, "EILSEQ"),
-    (Errno::INTR, "EINTR"),
     (Errno::INVAL, "EINVAL"),
     (Errno::IO, "EIO"),
+    (Errno::ISDIR, "EISDIR"),
     (Errno::LOOP, "ELOOP"),
-    (Errno::MLINK, "EMLINK"),
-    (Errno::NODATA, "ENODATA"),
+    (Errno::MFILE, "EMFILE"),
+    (Errno::NAMETOOLONG, "ENAMETOOLONG"),
+    (Errno::NFILE, "ENFILE"),
     (Errno::NODEV, "ENODEV"),
     (Errno::NOENT, "ENOENT"),
     (Errno::NOLCK, "ENOLCK"),
+    (Errno::NOMEM, "ENOMEM"),
+    (Errno::NOSPC, "ENOSPC"),
     (Errno::NOSYS, "ENOSYS"),
     (Errno::NOTCONN, "ENOTCONN"),
     (Errno::NOTDIR, "ENOTDIR"),
     (Errno::NOTEMPTY, "ENOTEMPTY"),
+    (Errno::NOTTY, "ENOTTY"),
     (Errno::NXIO, "ENXIO"),
     (Errno::OPNOTSUPP, "EOPNOTSUPP"),
-    (Errno::OVERFLOW, "EOVERFLOW"),
+    (Errno::PERM, "EPERM"),
     (Errno::PIPE, "EPIPE"),
-    (Errno::REMOTEIO, "EREMOTEIO"),
+    (Errno::ROFS, "EROFS"),
     (Errno::STALE, "ESTALE"),
     (Errno::TIMEDOUT, "ETIMEDOUT"),
     (Errno::TXTBSY, "ETXTBSY"),
+    (Errno::XDEV, "EXDEV"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_errno_has_the_name_that_people_search_for() {
+        assert_eq!(errno_name(Errno::OPNOTSUPP), "EOPNOTSUPP");
+        assert_eq!(errno_name(Errno::from_raw_os_error(1234)), "errno 1234");
+    }
+}

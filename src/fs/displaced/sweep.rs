@@ -24,11 +24,12 @@ const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOF
 /// On mounts that other hosts share, locks say nothing of a process there: only old leftovers are taken.
 const REMOTE_AGE: Duration = Duration::from_hours(24);
 
-/// Sweeps the staging folder at the vault's root.
+/// Sweeps the staging folder at the vault's root, and the dot-folders of dead calls and probes beside it.
 ///
 /// A folder whose owner lives is locked and left alone. Each leftover of a dead one is kept in the history as
 /// `recovered`, unless it is empty, and then removed. Trouble is logged and never an error: the next sweep comes by.
 pub(crate) fn sweep_root(root: &Root) {
+    sweep_folder(root, &root.dir.handle);
     let base = match sys::open(&root.dir.handle, OsStr::new(BASE), FOLDER) {
         Ok(base) => base,
         Err(errno) => {

@@ -31,9 +31,9 @@ pub(super) enum Promise {
 }
 
 /// Renames and links of which a mount says that it has no such call.
-const NO_RENAME_FLAG: &[Errno] = &[Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP];
+pub(in crate::fs) const NO_RENAME_FLAG: &[Errno] = &[Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP];
 /// rclone answers `EIO` to a hard link.
-pub(super) const NO_HARD_LINK: &[Errno] = &[Errno::PERM, Errno::OPNOTSUPP, Errno::NOSYS, Errno::IO];
+pub(in crate::fs) const NO_HARD_LINK: &[Errno] = &[Errno::PERM, Errno::OPNOTSUPP, Errno::NOSYS, Errno::IO];
 
 /// Publishes a new file. The name is taken in one step that fails when anything at all stands there.
 ///

@@ -106,7 +106,7 @@ impl FlushedFolders {
     fn answer(&mut self, root: &Root, target: Target<'_>, published: Published) -> Written {
         let durable = if root.config.durable {
             let flushed = target.folders_to_sync().try_for_each(|folder| self.flush(folder));
-            flushed.and_then(|()| sync::lasting(&target))
+            flushed.and_then(|()| sync::lasts(&target.mount.facts))
         } else {
             Err(DurableReason::Level)
         };

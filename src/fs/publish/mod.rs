@@ -1,13 +1,13 @@
 //! Bytes in: what a write believes is there, what it brings, and what came of it.
 
 pub(crate) mod area;
-mod create;
+pub(super) mod create;
 mod group;
 mod meta;
-mod replace;
+pub(super) mod replace;
 mod rollback;
-mod stage;
-mod sync;
+pub(super) mod stage;
+pub(super) mod sync;
 mod target;
 mod update;
 

@@ -39,7 +39,9 @@ use crate::{
 const WRITER_PATIENCE: Duration = Duration::from_millis(20);
 const WRITER_POLL: Duration = Duration::from_micros(100);
 /// `renameat2` flags that a mount does not have.
-pub(super) const NO_EXCHANGE: &[Errno] = &[Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP];
+pub(in crate::fs) const NO_EXCHANGE: &[Errno] = &[Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP];
+/// A mount that has no leases; other errors are about the one file.
+pub(in crate::fs) const NO_LEASE: &[Errno] = &[Errno::INVAL];
 
 /// What the displaced file must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -314,7 +316,7 @@ impl Swap<'_> {
         let start = Instant::now();
         loop {
             let taken = Lease::take(file);
-            self.target.mount.lease.learn(&taken, &[Errno::INVAL]);
+            self.target.mount.lease.learn(&taken, NO_LEASE);
             match taken {
                 Ok(lease) => return Ok(Some(lease)),
                 Err(Errno::AGAIN) if self.guard == Guard::None => return Ok(None),

@@ -47,7 +47,7 @@ pub(super) struct Staged {
 }
 
 /// Which errors of `open(O_TMPFILE)` mean that the file system has no unnamed files; tempfile(3) and systemd agree.
-const NO_UNNAMED: &[Errno] = &[Errno::OPNOTSUPP, Errno::ISDIR, Errno::NOENT, Errno::INVAL];
+pub(in crate::fs) const NO_UNNAMED: &[Errno] = &[Errno::OPNOTSUPP, Errno::ISDIR, Errno::NOENT, Errno::INVAL];
 
 /// Opens an unnamed file in a folder; none where the file system has no such thing.
 pub(super) fn open_unnamed(
@@ -229,7 +229,7 @@ static LINK_FORM: AtomicU8 = AtomicU8::new(0);
 /// Gives an unnamed file a name that must be free.
 ///
 /// `ENOENT` from the first form means a kernel before 6.10 without the capability, unless the folder is gone.
-pub(super) fn link_unnamed(file: &OwnedFd, dir: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
+pub(in crate::fs) fn link_unnamed(file: &OwnedFd, dir: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
     if LINK_FORM.load(Ordering::Relaxed) != 2 {
         match sys::link_unnamed(file, LinkForm::EmptyPath, dir, name) {
             Err(Errno::NOENT | Errno::PERM | Errno::INVAL) if LINK_FORM.load(Ordering::Relaxed) == 0 => {}
@@ -249,7 +249,7 @@ pub(super) fn link_unnamed(file: &OwnedFd, dir: &OwnedFd, name: &OsStr) -> Resul
 }
 
 /// The link form in use, for people.
-pub(crate) fn link_form() -> &'static str {
+pub(in crate::fs) fn link_form() -> &'static str {
     match LINK_FORM.load(Ordering::Relaxed) {
         1 => "empty_path",
         2 => "proc_self_fd",

@@ -6,7 +6,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    super::{Root, caps::Persistence, sys},
+    super::{
+        Root,
+        caps::{MountFacts, Persistence},
+        sys,
+    },
     target::Target,
 };
 
@@ -72,7 +76,7 @@ fn sync_folders(root: &Root, target: &Target<'_>) -> Result<(), DurableReason> {
         return Err(DurableReason::Level);
     }
     target.folders_to_sync().try_for_each(sync_folder)?;
-    lasting(target)
+    lasts(&target.mount.facts)
 }
 
 /// Flushes one folder.
@@ -83,16 +87,21 @@ pub(super) fn sync_folder(folder: &OwnedFd) -> Result<(), DurableReason> {
     })
 }
 
-/// What a flush is worth on this mount.
-pub(super) fn lasting(target: &Target<'_>) -> Result<(), DurableReason> {
-    match target.mount.facts.persistence() {
+/// What was flushed on that mount survives a power cut, or why that is not known.
+pub(in crate::fs) fn lasts(mount: &MountFacts) -> Result<(), DurableReason> {
+    match mount.persistence() {
         Persistence::Durable => Ok(()),
         Persistence::Volatile => Err(DurableReason::VolatileFilesystem),
         Persistence::Unknown => Err(DurableReason::FilesystemUnknown),
     }
 }
 
-/// What a tier promises, less what a mount that other hosts share can keep.
+/// What a tier promises, less what the mount of a file can keep.
 pub(super) fn guarantee(tier: Guarantee, target: &Target<'_>) -> Guarantee {
-    if target.mount.facts.is_remote() { tier.min(Guarantee::Detecting) } else { tier }
+    kept(tier, &target.mount.facts)
+}
+
+/// What a tier promises, less what a mount that other hosts share can keep.
+pub(in crate::fs) fn kept(tier: Guarantee, mount: &MountFacts) -> Guarantee {
+    if mount.is_remote() { tier.min(Guarantee::Detecting) } else { tier }
 }

@@ -20,6 +20,9 @@ use super::super::{HostPath, Root, sys};
 /// This kernel, or a filter around this process, has no `openat2`.
 static NO_OPENAT2: AtomicBool = AtomicBool::new(false);
 
+/// How a call answers that this kernel, or a filter around this process, does not have.
+const MISSING_CALL: &[Errno] = &[Errno::NOSYS, Errno::PERM];
+
 /// How often the names of two handles are read together before the walk is taken instead.
 const NAME_READS: usize = 4;
 
@@ -86,13 +89,19 @@ impl Root {
             return self.walk_to_folder(path);
         }
         match self.open_directly(path) {
-            Err(Missed::Failed(Errno::NOSYS | Errno::PERM)) => {
+            Err(Missed::Failed(errno)) if MISSING_CALL.contains(&errno) => {
                 NO_OPENAT2.store(true, Ordering::Relaxed);
                 self.walk_to_folder(path)
             }
             Err(Missed::Escapes) => self.walk_to_folder(path),
             other => other,
         }
+    }
+
+    /// The kernel resolves paths beneath the root in one call.
+    pub(in crate::fs) fn has_openat2(&self) -> bool {
+        let tried = self.open_kernel(".", ResolveFlags::NO_SYMLINKS);
+        !self.walks_always && !tried.is_err_and(|errno| MISSING_CALL.contains(&errno))
     }
 
     fn open_here(&self) -> Result<OwnedFd, Errno> {

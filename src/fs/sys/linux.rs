@@ -10,7 +10,7 @@ use std::{
 
 use rustix::fs::{
     self, AtFlags, CWD, FallocateFlags, FileType, FlockOperation, Gid, Mode, OFlags, RawDir, RenameFlags,
-    ResolveFlags, StatxFlags, Timespec, Timestamps, Uid, XattrFlags,
+    ResolveFlags, StatVfsMountFlags, StatxFlags, Timespec, Timestamps, Uid, XattrFlags,
 };
 
 use super::{Errno, Step, pass, retry};
@@ -74,6 +74,23 @@ pub(crate) fn stat(file: impl AsFd) -> Result<Stat, Errno> {
 /// `statx` of a name, not following it.
 pub(crate) fn stat_at(dir: impl AsFd, name: &OsStr) -> Result<Stat, Errno> {
     stat_with(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+/// What `fstatvfs` says of the file system of an open file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Space {
+    pub read_only: bool,
+    pub free_bytes: u64,
+}
+
+/// `fstatvfs`.
+pub(crate) fn space(file: impl AsFd) -> Result<Space, Errno> {
+    pass(Step::Stat)?;
+    let found = retry(|| fs::fstatvfs(&file))?;
+    Ok(Space {
+        read_only: found.f_flag.contains(StatVfsMountFlags::RDONLY),
+        free_bytes: found.f_bavail.saturating_mul(found.f_frsize),
+    })
 }
 
 /// `openat2` beneath a folder, never through a magic link.
