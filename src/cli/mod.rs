@@ -2,6 +2,7 @@
 
 mod call;
 mod chosen;
+mod doctor;
 mod exit;
 mod hash;
 mod log;
@@ -72,6 +73,8 @@ enum Command {
     Hash(hash::Hash),
     /// Call one tool as a client would
     Call(call::Call),
+    /// Tell what a vault's file system can do, and so what a write guarantees there
+    Doctor(doctor::Doctor),
 }
 
 /// Runs the program.
@@ -125,6 +128,7 @@ impl Command {
             Self::Read(read) => signals::or_interrupted(&state, read.run(&state, chosen)).await,
             Self::Hash(hash) => signals::or_interrupted(&state, hash.run(&state, chosen)).await,
             Self::Call(call) => signals::or_interrupted(&state, call.run(&state, chosen.json)).await,
+            Self::Doctor(doctor) => signals::or_interrupted(&state, doctor.run(&state, chosen.json)).await,
         }
     }
 }

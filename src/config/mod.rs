@@ -71,7 +71,8 @@ impl Args {
     }
 }
 
-fn is_path(vault: &str) -> bool {
+/// How a vault was named: by its folder, and not by an id or a name.
+pub fn is_path(vault: &str) -> bool {
     vault == "." || vault.contains('/')
 }
 

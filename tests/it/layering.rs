@@ -70,6 +70,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "error",
             "fs::host",
             "fs::HostPath",
+            "fs::probe",
+            "fs::scratch",
         ],
     ),
 ];

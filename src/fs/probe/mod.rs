@@ -9,8 +9,10 @@ use rustix::io::Errno;
 
 pub use tries::{Answer, Tries};
 
+pub use super::{DurableReason, Guarantee};
+
 use super::{
-    DurableReason, Guarantee, Root,
+    Root,
     caps::{self, Ability, Mount},
     context::IoContext,
     displaced::sweep,

@@ -172,15 +172,15 @@ fn xattrs(area: &Arc<Area>) -> Result<Answer, Errno> {
 fn clock_nanos(area: &Arc<Area>) -> Result<u64, Errno> {
     let (file, _slot) = file(area)?;
     let start = Instant::now();
-    let (mut last, mut least, mut ticks) = (sys::stat(&file)?.ctime, SECOND, 0);
+    let (mut shown, mut least, mut ticks) = (sys::stat(&file)?.ctime, SECOND, 0);
     while ticks < TICKS && start.elapsed() < TICKING {
         sys::set_mode(&file, 0o600)?;
         let now = sys::stat(&file)?.ctime;
-        if now != last {
-            least = least.min(nanos_between(last, now));
+        if now != shown {
+            least = least.min(nanos_between(shown, now));
             ticks += 1;
         }
-        last = now;
+        shown = now;
     }
     Ok(least)
 }
