@@ -2,6 +2,7 @@
 
 mod call;
 mod chosen;
+mod demo;
 mod doctor;
 mod exit;
 mod hash;
@@ -73,6 +74,8 @@ enum Command {
     Hash(hash::Hash),
     /// Call one tool as a client would
     Call(call::Call),
+    /// Play a fixed session on the built-in vault, in a temporary folder
+    Demo(demo::Demo),
     /// Tell what a vault's file system can do, and so what a write guarantees there
     Doctor(doctor::Doctor),
 }
@@ -129,6 +132,7 @@ impl Command {
             Self::Hash(hash) => signals::or_interrupted(&state, hash.run(&state, chosen)).await,
             Self::Call(call) => signals::or_interrupted(&state, call.run(&state, chosen.json)).await,
             Self::Doctor(doctor) => signals::or_interrupted(&state, doctor.run(&state, chosen.json)).await,
+            Self::Demo(demo) => signals::or_interrupted(&state, demo.run(chosen.json)).await,
         }
     }
 }

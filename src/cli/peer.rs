@@ -7,9 +7,14 @@ use rmcp::{
     transport::async_rw::AsyncRwTransport,
 };
 use serde_json::{Map, Value, json};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::{error::Exit, mcp::Server, transport::stdio};
+use crate::{
+    error::Exit,
+    mcp::Server,
+    transport::{ServeError, stdio},
+};
 
 /// How much stands in the pipe before its writer waits.
 const PIPE_BYTES: usize = 64 * 1024;
@@ -49,18 +54,22 @@ pub(super) struct Answer {
 }
 
 /// A client with its server.
-pub(super) struct Peer(RunningService<RoleClient, ()>);
+pub(super) struct Peer {
+    client: RunningService<RoleClient, ()>,
+    server: JoinHandle<Result<(), ServeError>>,
+}
 
 impl Peer {
     pub(super) async fn open(server: Server, max_line: usize) -> Result<Self, PeerError> {
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
-        tokio::spawn(stdio::serve_over(server, tokio::io::split(theirs), CancellationToken::new(), max_line));
+        let pipes = tokio::io::split(theirs);
+        let server = tokio::spawn(stdio::serve_over(server, pipes, CancellationToken::new(), max_line));
         let (input, output) = tokio::io::split(ours);
         let pipe = AsyncRwTransport::new_client(input, output).with_max_line_length(usize::MAX);
         let lifecycle =
             ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
         let client = ().serve_with_lifecycle(pipe, lifecycle).await;
-        client.map(Self).map_err(|error| PeerError::Opening(Box::new(error)))
+        client.map(|client| Self { client, server }).map_err(|error| PeerError::Opening(Box::new(error)))
     }
 
     pub(super) async fn call(
@@ -69,10 +78,25 @@ impl Peer {
         arguments: Map<String, Value>,
     ) -> Result<Answer, PeerError> {
         let call = CallToolRequestParams::new(tool).with_arguments(arguments);
-        match self.0.call_tool(call).await {
+        match self.client.call_tool(call).await {
             Ok(result) => Ok(answer(&result)),
             Err(ServiceError::McpError(error)) => Err(PeerError::Refused(error.message.into_owned())),
             Err(error) => Err(PeerError::Broken(error)),
+        }
+    }
+
+    /// The tools that are listed, as they are listed.
+    pub(super) async fn tools(&self) -> Result<Vec<Value>, PeerError> {
+        let tools = self.client.list_all_tools().await.map_err(PeerError::Broken)?;
+        Ok(tools.iter().map(|tool| json!(tool)).collect())
+    }
+
+    /// Ends the session, and waits until the server is gone and has let go of its vaults.
+    pub(super) async fn close(self) {
+        let quit = self.client.cancel().await.map(drop);
+        let served = self.server.await;
+        if quit.is_err() || !matches!(served, Ok(Ok(()))) {
+            tracing::debug!(?quit, ?served, "the session did not end in order");
         }
     }
 }

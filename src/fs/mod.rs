@@ -13,6 +13,7 @@ mod publish;
 mod read;
 mod resolve;
 pub mod root;
+pub mod scratch;
 mod source;
 pub mod sys;
 

@@ -16,6 +16,8 @@ mod vault;
 
 mod catalogue;
 mod cli;
+mod cli_demo;
+mod cli_doctor;
 mod eras;
 mod errors;
 mod hostile_arguments;
