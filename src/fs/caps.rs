@@ -126,6 +126,15 @@ impl Mounts {
     }
 }
 
+#[cfg(test)]
+impl Mounts {
+    /// Takes a mount for one of that type.
+    pub(crate) fn pretend(&self, id: u64, fs_type: &str) {
+        let facts = MountFacts { fs_type: fs_type.to_owned(), options: String::new() };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::new(Mount::new(facts)));
+    }
+}
+
 impl Mount {
     fn new(facts: MountFacts) -> Self {
         Self {

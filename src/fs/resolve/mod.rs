@@ -141,8 +141,8 @@ impl Root {
     /// The deepest folder that exists on the way, and the names below it that do not.
     fn find_folder(&self, path: &VaultPath, lookup: Lookup) -> Result<(Folder, Vec<String>), Error> {
         match self.open_folder(path.parent()) {
-            Ok(folder) => Ok((folder, Vec::new())),
-            Err(Missed::Absent) => self.find_folder_by_name(path, lookup),
+            Ok(folder) if !self.folds_case(&folder) => Ok((folder, Vec::new())),
+            Ok(_) | Err(Missed::Absent) => self.find_folder_by_name(path, lookup),
             Err(missed) => Err(self.missed(missed, path)),
         }
     }
@@ -172,8 +172,8 @@ impl Root {
         lookup: Lookup,
     ) -> Result<Option<String>, Error> {
         match sys::stat_at(&folder.dir, OsStr::new(name)) {
-            Ok(_) => return Ok(Some(name.to_owned())),
-            Err(Errno::NOENT) => {}
+            Ok(there) if !self.is_respelt(folder, name, &there, path)? => return Ok(Some(name.to_owned())),
+            Ok(_) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(failure(errno, "look up", path.as_str())),
         }
         let twins = names::twins(&folder.dir, name).at("list", path.as_str())?;
@@ -220,8 +220,10 @@ impl Root {
     /// The name on disk, what lies there, and the folder's stat from before its names were looked through.
     fn find_name(&self, path: &VaultPath, folder: &Folder, lookup: Lookup) -> Result<Named, Error> {
         match sys::stat_at(&folder.dir, OsStr::new(path.name())) {
-            Ok(leaf) => return Ok((path.name().to_owned(), Some(leaf), None)),
-            Err(Errno::NOENT) => {}
+            Ok(leaf) if !self.is_respelt(folder, path.name(), &leaf, path)? => {
+                return Ok((path.name().to_owned(), Some(leaf), None));
+            }
+            Ok(_) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(failure(errno, "look up", path.as_str())),
         }
         let listed = if lookup == Lookup::Create { settled(&folder.dir) } else { None };
@@ -398,4 +400,38 @@ fn lexical(path: &str) -> Option<String> {
 /// An open folder of its own description, so that its flock is the call's own.
 pub(super) fn handle(place: &Place) -> &OwnedFd {
     &place.folder.dir
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::root::scratch;
+
+    #[test]
+    fn where_case_folds_a_name_is_found_as_it_is_listed() {
+        let (folder, root) = scratch();
+        std::fs::create_dir(folder.path().join("Notes")).unwrap();
+        std::fs::write(folder.path().join("Notes/Note.md"), "n").unwrap();
+        root.mounts.pretend(sys::stat(&root.dir.handle).unwrap().mount, "vfat");
+        let place = |path, lookup| root.place(&VaultPath::parse(path).unwrap(), lookup);
+        let listed = place("Notes/Note.md", Lookup::Create).unwrap();
+        assert!(listed.exists() && listed.requested().is_none());
+        assert_eq!(place("notes/note.md", Lookup::Read).unwrap().path().as_str(), "Notes/Note.md");
+        assert_eq!(place("notes/note.md", Lookup::Create).unwrap_err().name(), "case_variant_exists");
+        assert_eq!(place("Notes/note.md", Lookup::Edit).unwrap_err().name(), "file_missing");
+        assert!(!place("Notes/New.md", Lookup::Create).unwrap().exists());
+    }
+
+    #[test]
+    fn where_case_folds_a_hit_under_a_name_that_is_not_listed_is_a_twin() {
+        let (folder, root) = scratch();
+        std::fs::write(folder.path().join("Note.md"), "n").unwrap();
+        let open = root.open_folder("").unwrap();
+        let there = sys::stat_at(&open.dir, OsStr::new("./Note.md")).unwrap();
+        let path = VaultPath::parse("Note.md").unwrap();
+        let respelt = |name| root.is_respelt(&open, name, &there, &path).unwrap();
+        assert!(!respelt("./Note.md"));
+        root.mounts.pretend(there.mount, "vfat");
+        assert!(respelt("./Note.md") && !respelt("Note.md"));
+    }
 }
