@@ -1,11 +1,4 @@
 //! The write path against real file systems, processes and signals.
-#![expect(clippy::disallowed_methods, reason = "tests are the other programs")]
-#![expect(unreachable_pub, reason = "the root of a test is no library")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::print_stderr,
-    reason = "helpers of tests are tests"
 #![expect(
     clippy::disallowed_methods,
     clippy::expect_used,
@@ -13,6 +6,9 @@
     unreachable_pub,
     reason = "tests are the other programs, and fail by panicking"
 )]
+
+#[path = "../support/need.rs"]
+mod need;
 
 mod adversary;
 mod bench_vault;
@@ -25,7 +21,6 @@ mod lab;
 mod limits;
 mod metadata;
 mod mounts;
-mod need;
 mod paths;
 mod powercut;
 mod races;

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::{
     client::{Ending, Process},
-    need,
+    need::{self, need},
     vault::{Vault, vault},
 };
 
@@ -269,7 +269,7 @@ impl Drop for Mounted {
 fn mount(arguments: &[&str], at: &Path) -> Option<Mounted> {
     let status = std::process::Command::new("mount").args(arguments).arg(at).status().unwrap();
     if !status.success() {
-        eprintln!("skipped: the kernel refuses to mount {arguments:?}");
+        need::skipped("cli_doctor::mount", &format_args!("the kernel refuses to mount {arguments:?}"));
         return None;
     }
     Some(Mounted(at.to_owned()))

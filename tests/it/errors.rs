@@ -13,6 +13,7 @@ use vaultwright::error;
 
 use crate::{
     client::{Era, Process, request},
+    need,
     tools::{H, Z, b64},
 };
 
@@ -333,7 +334,7 @@ fn a_file_that_another_program_has_open_for_writing_is_not_replaced() {
         let case = write("concurrent_write", over("a.md", hash), &["path", "problem"]);
         let (result, shell, exit) = raise(&root, &case);
         if result["isError"] != true {
-            eprintln!("skipped: no leases here");
+            need::skipped(need::test_name!(), &"no leases here");
             return;
         }
         assert_eq!((&shell["data"]["problem"], exit), (&json!("open_writer"), Some(6)));

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::{
     client::{ERAS, Era, Process, request},
-    need,
+    need::need,
     tools::{b64, hash, snapshot},
 };
 

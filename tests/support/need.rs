@@ -1,30 +1,45 @@
-//! What a test needs that not every machine has: a visible skip, or a failure where all is required.
+//! What a test needs of the machine: without it the test says so and returns.
 
-/// Which tests may not be skipped: `all` under `.ci/run`.
-const REQUIRE: &str = "VAULTWRIGHT_TEST_REQUIRE";
+use std::{fmt::Display, io::Write, path::Path};
 
-/// Names a folder of vaults that no clean machine has; such tests are run by hand.
-const REAL_VAULTS: &str = "VAULTWRIGHT_REAL_VAULTS";
-
-/// Ends the test here, visibly, unless the machine has what is named.
+/// Returns from a test that needs what this machine does not have, with a line on stderr.
 ///
-/// `need!(root)`, `need!(loop_device)`, `need!(real_vaults)`, `need!(tool "strace")`.
-#[macro_export]
+/// With `VAULTWRIGHT_TEST_REQUIRE=all` that is a failure. `need!(root, loop_device, tool "strace")`.
 macro_rules! need {
-    ($($thing:ident $($name:literal)?),+) => {$(
-        if !$crate::need::has(stringify!($thing), concat!($($name)?)) {
+    ($($thing:ident $($name:literal)?),+ $(,)?) => {
+        $(if !$crate::need::has($crate::need::test_name!(), stringify!($thing), concat!($($name)?)) {
             return;
-        }
-    )+};
+        })+
+    };
 }
 
-/// The machine has it. A missing thing is told on standard error, and fails the test where all is required.
-pub(crate) fn has(thing: &str, name: &str) -> bool {
+/// The path of the function it stands in, without the crate.
+macro_rules! test_name {
+    () => {{
+        const fn here() {}
+        $crate::need::trimmed(std::any::type_name_of_val(&here))
+    }};
+}
+
+pub(crate) use {need, test_name};
+
+pub fn trimmed(here: &'static str) -> &'static str {
+    let name = here.strip_suffix("::here").unwrap_or(here);
+    name.split_once("::").map_or(name, |(_, name)| name)
+}
+
+/// All that can be required is required.
+pub fn all_required() -> bool {
+    std::env::var("VAULTWRIGHT_TEST_REQUIRE").is_ok_and(|value| value == "all")
+}
+
+/// The machine has it. What is missing is said, and fails the test where all is required.
+pub fn has(test: &str, thing: &str, name: &str) -> bool {
     let is_there = is_there(thing, name);
-    let is_required = thing != "real_vaults" && std::env::var(REQUIRE).is_ok_and(|value| value == "all");
-    assert!(is_there || !is_required, "this test needs {thing} {name}, and {REQUIRE}=all");
     if !is_there {
-        eprintln!("skipped: needs {thing} {name}");
+        skipped(test, &format_args!("{thing} {name}"));
+        // No clean machine has real vaults; such tests are run by hand.
+        assert!(!all_required() || thing == "real_vaults", "{test} needs {thing} {name}");
     }
     is_there
 }
@@ -32,25 +47,26 @@ pub(crate) fn has(thing: &str, name: &str) -> bool {
 fn is_there(thing: &str, name: &str) -> bool {
     match thing {
         "root" => rustix::process::geteuid().is_root(),
-        "loop_device" => std::path::Path::new("/dev/loop-control").exists(),
-        "real_vaults" => std::env::var_os(REAL_VAULTS).is_some(),
-        "tool" => is_on_path(name),
+        "loop_device" => Path::new("/dev/loop-control").exists() && is_tool("losetup"),
+        "fuse" => Path::new("/dev/fuse").exists(),
+        "tool" => is_tool(name),
+        "real_vaults" => std::env::var_os("VAULTWRIGHT_REAL_VAULTS").is_some(),
         other => panic!("no test knows how to look for {other}"),
     }
 }
 
-fn is_on_path(tool: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
+/// A program on the search path, or where the administrator's are.
+pub fn is_tool(name: &str) -> bool {
+    let path = std::env::var("PATH").unwrap_or_default();
+    path.split(':').chain(["/usr/sbin", "/sbin"]).any(|dir| Path::new(dir).join(name).is_file())
 }
 
-mod tests {
-    use super::*;
+/// The line alone: for a file system whose mount the kernel refuses.
+pub fn skipped(test: &str, need: &impl Display) {
+    say(&format!("SKIP {test}: {need}"));
+}
 
-    #[test]
-    fn what_is_there_is_found() {
-        need!(tool "sh");
-        assert!(is_there("tool", "sh"));
-        assert!(!is_there("tool", "no-such-tool"));
-    }
+/// A line on stderr that the harness does not keep back.
+pub fn say(line: &str) {
+    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
