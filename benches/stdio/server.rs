@@ -47,9 +47,9 @@ impl Server {
         self.input.write_all(line.as_bytes()).unwrap();
         let mut reply = String::new();
         self.output.read_line(&mut reply).unwrap();
-        let took = start.elapsed();
+        let elapsed = start.elapsed();
         assert!(reply.contains("structuredContent"), "{reply:.400}");
-        took
+        elapsed
     }
 
     /// Resident memory as the kernel counts it.

@@ -66,7 +66,7 @@ impl Read {
             return self.structured(state, &chosen).await;
         }
         if self.output.is_none() && io::stdout().is_terminal() && !self.force {
-            return self.to_terminal(state, &chosen).await;
+            return self.show_text(state, &chosen).await;
         }
         self.copy(state, &chosen).await
     }
@@ -84,7 +84,7 @@ impl Read {
     }
 
     /// A terminal is shown text alone, unless it is forced.
-    async fn to_terminal(self, state: &Arc<State>, chosen: &Chosen) -> Status {
+    async fn show_text(self, state: &Arc<State>, chosen: &Chosen) -> Status {
         let range = self.range.unwrap_or(0..u64::MAX);
         let read =
             chosen.on_vault(state, move |vault| hash_file::copy(vault, &self.path, range, || Ok(Vec::new())));

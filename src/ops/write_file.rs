@@ -148,7 +148,7 @@ impl Looked {
         let diff = bytes.and_then(|new| preview_diff(vault, &self.place, self.incumbent, &new));
         let changed = self.incumbent.is_none_or(|incumbent| incumbent.hash != Some(hash));
         let durable = changed.then_some(false);
-        Ok(WriteReport::of(Mutation { hash, size, changed, durable, ..facts }, Some(diff)))
+        Ok(WriteReport::of(Mutation { changed, hash, size, durable, ..facts }, Some(diff)))
     }
 
     /// The facts of a write that changes nothing.
@@ -204,7 +204,7 @@ fn decode_base64(text: &str) -> Result<Vec<u8>, Error> {
         let offset = match error {
             DecodeError::InvalidByte(offset, _) | DecodeError::InvalidLastSymbol { offset, .. } => offset,
             DecodeError::InvalidLength(length) => length,
-            _ => text.len(),
+            DecodeError::InvalidPadding => text.len(),
         };
         let data_url = text.starts_with("data:");
         ArgumentsError::InvalidBase64 { offset_in_bytes: offset as u64, data_url }.into()

@@ -208,7 +208,7 @@ impl Dice {
         let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().subsec_nanos();
         let given = std::env::var("VAULTWRIGHT_SEED").ok().and_then(|seed| seed.parse().ok());
         let seed = given.unwrap_or_else(|| u64::from(clock));
-        eprintln!("{test}: VAULTWRIGHT_SEED={seed}");
+        crate::need::say(&format!("{test}: VAULTWRIGHT_SEED={seed}"));
         Self(seed)
     }
 

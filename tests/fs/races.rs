@@ -281,7 +281,7 @@ fn race_in_memory(name: &str, deed: Deed, control: Way) {
     for _ in 0..3 {
         let run = |way| Race::new(deed, way, Arena::in_memory(), Dice::new(name), false).run(rounds());
         let (tally, bare) = (run(Way::Guarded), run(control));
-        eprintln!("{name}: {tally}; control {control:?}: {bare}");
+        crate::need::say(&format!("{name}: {tally}; control {control:?}: {bare}"));
         assert!(tally.lost == 0, "{:#?}", tally.losses);
         assert!(tally.committed < tally.rounds, "the other program never came first");
         lost_by_control += bare.lost;
@@ -293,7 +293,7 @@ fn race_in_memory(name: &str, deed: Deed, control: Way) {
 fn race_on_disk(name: &str, deed: Deed) {
     let _turn = alone();
     let tally = Race::new(deed, Way::Guarded, Arena::on_disk(), Dice::new(name), true).run(200);
-    eprintln!("{name}: {tally}");
+    crate::need::say(&format!("{name}: {tally}"));
     assert!(tally.lost == 0, "{:#?}", tally.losses);
 }
 

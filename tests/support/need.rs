@@ -23,18 +23,18 @@ macro_rules! test_name {
 
 pub(crate) use {need, test_name};
 
-pub fn trimmed(here: &'static str) -> &'static str {
+pub(crate) fn trimmed(here: &'static str) -> &'static str {
     let name = here.strip_suffix("::here").unwrap_or(here);
     name.split_once("::").map_or(name, |(_, name)| name)
 }
 
 /// All that can be required is required.
-pub fn all_required() -> bool {
+pub(crate) fn all_required() -> bool {
     std::env::var("VAULTWRIGHT_TEST_REQUIRE").is_ok_and(|value| value == "all")
 }
 
 /// The machine has it. What is missing is said, and fails the test where all is required.
-pub fn has(test: &str, thing: &str, name: &str) -> bool {
+pub(crate) fn has(test: &str, thing: &str, name: &str) -> bool {
     let is_there = is_there(thing, name);
     if !is_there {
         skipped(test, &format_args!("{thing} {name}"));
@@ -56,17 +56,17 @@ fn is_there(thing: &str, name: &str) -> bool {
 }
 
 /// A program on the search path, or where the administrator's are.
-pub fn is_tool(name: &str) -> bool {
+pub(crate) fn is_tool(name: &str) -> bool {
     let path = std::env::var("PATH").unwrap_or_default();
     path.split(':').chain(["/usr/sbin", "/sbin"]).any(|dir| Path::new(dir).join(name).is_file())
 }
 
 /// The line alone: for a file system whose mount the kernel refuses.
-pub fn skipped(test: &str, need: &impl Display) {
+pub(crate) fn skipped(test: &str, need: &impl Display) {
     say(&format!("SKIP {test}: {need}"));
 }
 
 /// A line on stderr that the harness does not keep back.
-pub fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }

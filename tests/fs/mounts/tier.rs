@@ -37,7 +37,7 @@ pub fn of_replace(tries: usize, mut act: impl FnMut() -> Result<Written, Error>)
         match written {
             Ok(written) => return (written, tier),
             Err(error) => {
-                assert!(tier == 0 && error.name() == "concurrent_write", "C{tier}: {error}: {steps:?}")
+                assert!(tier == 0 && error.name() == "concurrent_write", "C{tier}: {error}: {steps:?}");
             }
         }
     }
