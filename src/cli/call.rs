@@ -66,7 +66,11 @@ async fn call(
     tool: String,
     arguments: Map<String, Value>,
 ) -> Result<Answer, PeerError> {
-    Peer::open(server, limit).await?.call(tool, arguments).await
+    let peer = Peer::open(server, limit).await?;
+    let answer = peer.call(tool, arguments).await;
+    // A server that is cut off leaves its staging folder in the vault.
+    peer.close().await;
+    answer
 }
 
 fn show(answer: &Answer, json: bool, failure: Option<Exit>) -> Status {

@@ -88,7 +88,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Status {
     };
     let command = cli.command.unwrap_or_default();
     let selector = command.selector(&mut cli.settings);
-    let config = match Config::try_from(cli.settings) {
+    // Settings that no server could start with are no obstacle to a look at what one does.
+    let settings = if matches!(command, Command::Demo(_)) { Args::default() } else { cli.settings };
+    let config = match Config::try_from(settings) {
         Ok(config) => config,
         Err(error) => return out::failed(&error, Exit::Usage),
     };

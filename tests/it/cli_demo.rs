@@ -5,7 +5,10 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::client::{Ending, Process};
+use crate::{
+    client::{Ending, Process},
+    vault::vault,
+};
 
 /// Plays the session in a temporary folder of the test's own, under settings that must not reach it.
 fn demo(arguments: &[&str], temporary: &TempDir) -> Ending {
@@ -15,6 +18,8 @@ fn demo(arguments: &[&str], temporary: &TempDir) -> Ending {
         ("OBSIDIAN_READ_ONLY", "true"),
         ("OBSIDIAN_DENY_PATHS", "Projects"),
         ("OBSIDIAN_VAULT_PATH", "/nonexistent"),
+        ("MCP_TRANSPORT_TYPE", "http"),
+        ("MAX_FILE_WRITE_BYTES", "none"),
     ];
     Process::spawn(&arguments, &environment).close()
 }
@@ -82,4 +87,16 @@ fn without_a_temporary_folder_it_says_so() {
     let ending = Process::spawn(&["demo"], &[("TMPDIR", "/nonexistent")]).close();
     assert_eq!((ending.code, ending.rest.len()), (Some(10), 0));
     assert!(ending.log.contains("the temporary folder"), "{}", ending.log);
+}
+
+#[test]
+fn a_single_call_leaves_no_staging_folder_either() {
+    let vault = vault("//- a.md\nold\n");
+    let path = vault.path();
+    for text in ["1", "2", "3", "4", "5"] {
+        let arguments = format!(r#"{{"path":"a.md","encoding":"text","overwrite":true,"content":"{text}"}}"#);
+        let call = ["call", "write_file", &arguments, "--vault", path.to_str().unwrap()];
+        assert_eq!(Process::spawn(&call, &[]).close().code, Some(0));
+        assert_eq!(names(&path), ["a.md"]);
+    }
 }

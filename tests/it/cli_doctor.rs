@@ -237,8 +237,7 @@ fn a_vault_that_is_not_there_is_not_found_nor_made() {
 fn a_folder_that_cannot_be_written_is_refused() {
     need!(root, tool "mount");
     let vault = a_vault();
-    let mounted = mount(&["-t", "tmpfs", "-o", "ro", "none"], &vault.path());
-    let Some(_mounted) = mounted else { return };
+    let Some(_mounted) = mount(&["-t", "tmpfs", "-o", "ro", "none"], &vault.path()) else { return };
     let ending = doctor(&["--json", &path(&vault)], &[]);
     assert_eq!(ending.code, Some(9));
     assert_eq!(value(&only(&ending), "read_only"), ("yes", "missing"));
@@ -256,6 +255,33 @@ fn a_mount_below_the_root_has_a_row_of_its_own() {
     assert_eq!(fs::read_dir(vault.path().join("My Share")).unwrap().count(), 0);
 }
 
+#[test]
+fn a_file_system_without_unnamed_files_refuses_new_ones_until_that_is_allowed() {
+    need!(root, tool "bindfs");
+    let vault = a_vault();
+    let behind = vault.path().to_str().unwrap().to_owned();
+    let front = tempfile::tempdir().unwrap();
+    let Some(_mounted) = mounted("bindfs", &[&behind], front.path()) else { return };
+    let place = front.path().to_str().unwrap();
+    let before = vault.tree();
+    let ending = doctor(&["--json", place], &[]);
+    assert_eq!(ending.code, Some(9));
+    let told = only(&ending);
+    assert_eq!(told["verdict"], "refused");
+    assert_eq!(value(&told, "o_tmpfile"), ("no(EOPNOTSUPP)", "missing"));
+    assert_eq!(value(&told, "linkat_form"), ("none", "missing"));
+    assert_eq!(value(&told, "rename_exchange"), ("no(EINVAL)", "degraded"));
+    assert_eq!(value(&told, "leases"), ("local_only", "degraded"));
+    assert_eq!(value(&told, "durability"), ("filesystem_unknown", "unknown"));
+    let ending = doctor(&["--json", place, "--vault-allow-named-staging-fallback"], &[]);
+    assert_eq!(ending.code, Some(0));
+    let told = only(&ending);
+    assert_eq!(value(&told, "o_tmpfile"), ("no(EOPNOTSUPP)", "degraded"));
+    assert_eq!(value(&told, "create_tier"), ("T3 detecting", "degraded"));
+    assert_eq!(value(&told, "replace_tier"), ("C3 detecting", "degraded"));
+    assert_eq!(vault.tree(), before);
+}
+
 /// A mount that ends with this value.
 struct Mounted(std::path::PathBuf);
 
@@ -265,9 +291,13 @@ impl Drop for Mounted {
     }
 }
 
-/// None where this machine does not let root mount.
 fn mount(arguments: &[&str], at: &Path) -> Option<Mounted> {
-    let status = std::process::Command::new("mount").args(arguments).arg(at).status().unwrap();
+    mounted("mount", arguments, at)
+}
+
+/// None where the kernel does not let root mount that.
+fn mounted(program: &str, arguments: &[&str], at: &Path) -> Option<Mounted> {
+    let status = std::process::Command::new(program).args(arguments).arg(at).status().unwrap();
     if !status.success() {
         need::skipped("cli_doctor::mount", &format_args!("the kernel refuses to mount {arguments:?}"));
         return None;

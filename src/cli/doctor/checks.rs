@@ -87,7 +87,7 @@ fn abilities(facts: &Facts, terms: Terms) -> Vec<Check> {
             "rename_noreplace",
             &facts.tries.no_replace,
             facts,
-            ["a rename can refuse to replace", "a rename may replace"],
+            ["a rename can refuse to replace", "a rename cannot refuse to replace"],
         ),
         ability(
             "rename_exchange",

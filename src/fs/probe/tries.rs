@@ -16,10 +16,13 @@ use super::{
         publish::{
             area::{Area, Slot},
             create::{NO_HARD_LINK, NO_RENAME_FLAG},
-            replace::{NO_EXCHANGE, NO_LEASE},
+            replace::NO_EXCHANGE,
             stage::{self, NO_UNNAMED},
         },
-        sys::{self, Step, Time, lease::Lease},
+        sys::{
+            self, Step, Time,
+            lease::{Lease, NO_LEASE},
+        },
     },
     names,
 };

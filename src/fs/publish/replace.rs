@@ -20,7 +20,10 @@ use super::{
         Place, Root,
         context::{IoContext, failure},
         read,
-        sys::{self, Stat, lease::Lease},
+        sys::{
+            self, Stat,
+            lease::{Lease, NO_LEASE},
+        },
     },
     Content, DurableReason, Guarantee, Warning, Written,
     area::{Area, Slot},
@@ -40,8 +43,6 @@ const WRITER_PATIENCE: Duration = Duration::from_millis(20);
 const WRITER_POLL: Duration = Duration::from_micros(100);
 /// `renameat2` flags that a mount does not have.
 pub(in crate::fs) const NO_EXCHANGE: &[Errno] = &[Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP];
-/// A mount that has no leases; other errors are about the one file.
-pub(in crate::fs) const NO_LEASE: &[Errno] = &[Errno::INVAL];
 
 /// What the displaced file must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

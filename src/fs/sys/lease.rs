@@ -13,6 +13,9 @@ use super::{Step, pass};
 /// `F_SETSIG` of `<fcntl.h>`, which libc does not define for gnu targets.
 const F_SETSIG: libc::c_int = 10;
 
+/// A mount that has no leases; other errors are about the one file.
+pub(crate) const NO_LEASE: &[Errno] = &[Errno::INVAL];
+
 /// A read lease, released on drop.
 #[derive(Debug)]
 pub(crate) struct Lease<'fd>(BorrowedFd<'fd>);
