@@ -50,8 +50,8 @@ impl Call {
     }
 }
 
-/// Ends without an answer of the tool; as JSON, this too is an error object.
-fn fail(why: &dyn Display, exit: Exit, json: bool) -> Status {
+/// Ends without an answer; as JSON, this too is an error object.
+pub(super) fn fail(why: &dyn Display, exit: Exit, json: bool) -> Status {
     if !json {
         return out::failed(why, exit);
     }

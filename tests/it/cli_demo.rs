@@ -87,6 +87,10 @@ fn without_a_temporary_folder_it_says_so() {
     let ending = Process::spawn(&["demo"], &[("TMPDIR", "/nonexistent")]).close();
     assert_eq!((ending.code, ending.rest.len()), (Some(10), 0));
     assert!(ending.log.contains("the temporary folder"), "{}", ending.log);
+    let ending = Process::spawn(&["demo", "--json"], &[("TMPDIR", "/nonexistent")]).close();
+    assert_eq!((ending.code, &*ending.log), (Some(10), ""));
+    let told: Value = serde_json::from_str(&ending.rest[0]).unwrap();
+    assert!(told["error"]["message"].as_str().unwrap().contains("the temporary folder"), "{told}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use self::player::{Player, Step};
 use super::{
-    Status, out,
+    Status, call, out,
     peer::{Peer, PeerError},
 };
 use crate::{
@@ -63,7 +63,7 @@ impl Demo {
         let start = Instant::now();
         match self.play().await {
             Ok((steps, place)) => show(&steps, &place, self.keep, json, start.elapsed()),
-            Err(error) => out::failed(&error, error.exit()),
+            Err(error) => call::fail(&error, error.exit(), json),
         }
     }
 
