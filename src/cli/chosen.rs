@@ -42,12 +42,20 @@ impl Chosen {
     }
 }
 
-/// By id, then by name; the default without either.
 fn choose(vaults: &Vaults, selector: Option<String>) -> Result<Vault, Error> {
-    let Some(selector) = selector else { return vaults.choose(None, None) };
-    let found = match vaults.find(&Selector::Id(selector.clone())) {
-        Err(Error::Vault(VaultError::VaultNotFound { .. })) => vaults.find(&Selector::Name(selector)),
+    match selector {
+        None => vaults.choose(None, None),
+        Some(selector) => vaults.choose(Some(&known(vaults, &selector)?), None),
+    }
+}
+
+/// The folder of a known vault, by id, then by name.
+pub(super) fn known(vaults: &Vaults, selector: &str) -> Result<String, Error> {
+    let found = match vaults.find(&Selector::Id(selector.to_owned())) {
+        Err(Error::Vault(VaultError::VaultNotFound { .. })) => {
+            vaults.find(&Selector::Name(selector.to_owned()))
+        }
         found => found,
     };
-    vaults.choose(Some(&found?.path), None)
+    Ok(found?.path)
 }

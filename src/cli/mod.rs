@@ -133,7 +133,7 @@ impl Command {
             Self::Read(read) => signals::or_interrupted(&state, read.run(&state, chosen)).await,
             Self::Hash(hash) => signals::or_interrupted(&state, hash.run(&state, chosen)).await,
             Self::Call(call) => signals::or_interrupted(&state, call.run(&state, chosen.json)).await,
-            Self::Doctor(doctor) => signals::or_interrupted(&state, doctor.run(&state, chosen.json)).await,
+            Self::Doctor(doctor) => signals::or_interrupted(&state, doctor.run(&state, chosen)).await,
             Self::Demo(demo) => signals::or_interrupted(&state, demo.run(chosen.json)).await,
         }
     }

@@ -13,13 +13,17 @@ use self::{
     checks::Check,
     verdict::{Terms, Verdict},
 };
-use super::{Status, out};
+use super::{
+    Status,
+    chosen::{self, Chosen},
+    out,
+};
 use crate::{
     config,
-    error::{Error, Exit, VaultError},
+    error::{Error, Exit},
     fs::{HostPath, host},
     serving::State,
-    vault::{FileConfig, Selector, Vault, Vaults},
+    vault::{FileConfig, Vault, Vaults},
 };
 
 /// Where Linux tells its release.
@@ -56,12 +60,15 @@ struct Report {
 }
 
 impl Doctor {
-    pub(super) async fn run(self, state: &Arc<State>, json: bool) -> Status {
+    pub(super) async fn run(mut self, state: &Arc<State>, chosen: Chosen) -> Status {
+        if !self.all {
+            self.vaults.extend(chosen.selector.clone());
+        }
         let strict = self.strict;
         let held = Arc::clone(state);
         match state.work.files(move || self.examine(&held)).await {
-            Ok(reports) => show(&reports, json).err().unwrap_or(Status::Ended(exit(&reports, strict))),
-            Err(error) => fail(&error, json),
+            Ok(reports) => show(&reports, chosen.json).err().unwrap_or(Status::Ended(exit(&reports, strict))),
+            Err(error) => chosen.failed(&error),
         }
     }
 
@@ -107,11 +114,7 @@ fn path_of(vaults: &Vaults, named: &str) -> Result<String, Error> {
         let path = absolute(named).ok().and_then(HostPath::parse);
         return Ok(path.map_or_else(|| named.to_owned(), |path| path.to_string()));
     }
-    let found = match vaults.find(&Selector::Id(named.to_owned())) {
-        Err(Error::Vault(VaultError::VaultNotFound { .. })) => vaults.find(&Selector::Name(named.to_owned())),
-        other => other,
-    };
-    Ok(found?.path)
+    chosen::known(vaults, named)
 }
 
 fn exit(reports: &[Report], strict: bool) -> Exit {
@@ -131,13 +134,4 @@ fn kernel() -> String {
     let release = HostPath::parse(RELEASE).and_then(|file| host::read(&file, 4096).ok());
     let release = release.map(|(bytes, _)| String::from_utf8_lossy(&bytes).trim().to_owned());
     format!("{OS} {}", release.as_deref().unwrap_or("unknown"))
-}
-
-fn fail(error: &Error, json: bool) -> Status {
-    let exit = error.reason().exit();
-    if json {
-        let error = json!({ "error": error.report() });
-        return out::data(&error.to_string()).err().unwrap_or(Status::Ended(exit));
-    }
-    out::failed(&format_args!("{error}\n{}", error.reason().hint()), exit)
 }
