@@ -3,7 +3,7 @@
 mod crash_points;
 mod loops;
 
-pub use crash_points::{create_once, replace_once};
+pub use crash_points::{create_once, replace_once, sweep_once};
 pub use loops::{create_on_and_on, rename_over_on_and_on, replace_on_and_on, write_in_place_on_and_on};
 
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ impl Bench {
         }
         let contents = names(&state).into_iter().filter(|name| name.ends_with("/content"));
         let contents = contents.map(|name| std::fs::read(state.join(name)).unwrap()).collect();
-        std::fs::remove_dir_all(state).unwrap();
+        std::fs::remove_dir_all(state.canonicalize().unwrap()).unwrap();
         contents
     }
 }

@@ -25,6 +25,7 @@ fn run() {
         "write in place on and on" => kills::write_in_place_on_and_on(folder),
         "create once" => kills::create_once(folder),
         "replace once" => kills::replace_once(folder),
+        "sweep once" => kills::sweep_once(folder),
         "as nobody" => mounts::unprivileged::as_nobody(folder),
         "as nobody, linking by /proc" => mounts::unprivileged::as_nobody_by_proc(folder),
         other => panic!("no such task: {other}"),

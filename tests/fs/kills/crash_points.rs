@@ -12,7 +12,7 @@ use vaultwright::{error::Error, fs::Expect, text::ContentHash};
 use super::Bench;
 use crate::{
     bench_vault::{config, names, open, write},
-    lab::{command, wait_until},
+    lab::{Mounted, command, wait_until},
     need::{self, need},
     sealed::{seal, unseal},
     worker::{Worker, tell, wait_for_go},
@@ -52,7 +52,7 @@ fn once(folder: &Path, name: &str, expect: Expect) {
     tell(&this_thread());
     wait_for_go();
     match write(&root, name, &content, expect) {
-        Ok(_) => tell("written"),
+        Ok(_) => tell("done"),
         Err(error) => tell(&Error::name(&error)),
     }
 }
@@ -71,33 +71,6 @@ impl Operation {
         bench
     }
 
-    /// Runs it once, traced with those words; what the worker told, if it lived to.
-    fn run(self, bench: &Bench, words: &[&str]) -> Option<String> {
-        let mut worker = Worker::start(self.task, bench.folder());
-        let thread = worker.hear().expect("the worker starts");
-        let mut tracer = trace(&thread, worker.child.id(), words);
-        worker.go();
-        let told = worker.hear();
-        worker.child.wait().unwrap();
-        tracer.wait().unwrap();
-        told
-    }
-
-    /// How often each changing call is made.
-    fn count(self) -> BTreeMap<String, usize> {
-        let bench = self.bench();
-        let log = bench.folder().join("trace");
-        let told = self.run(&bench, &["-o", log.to_str().unwrap(), "-e", &format!("trace={CHANGING}")]);
-        assert_eq!(told.as_deref(), Some("written"));
-        let mut counts = BTreeMap::new();
-        for line in std::fs::read_to_string(log).unwrap().lines() {
-            if let Some((call, _)) = line.split_once('(') {
-                *counts.entry(call.to_owned()).or_default() += 1;
-            }
-        }
-        counts
-    }
-
     /// The version at the name; none when there is nothing, and anything torn or strange ends the test.
     fn version(self, bench: &Bench, context: &str) -> Option<u64> {
         let is_folder_of_it = |name: &str| name.ends_with('/') && self.name.starts_with(name);
@@ -113,7 +86,7 @@ impl Operation {
     fn check(self, bench: &Bench, told: Option<&str>, context: &str) {
         let version = self.version(bench, context);
         match told {
-            Some("written") => assert_eq!(version, Some(NEW), "{context}"),
+            Some("done") => assert_eq!(version, Some(NEW), "{context}"),
             Some(refused) => {
                 assert_eq!(version, self.before, "{context}: {refused}");
                 let traces = names(&bench.vault()).iter().any(|name| name.starts_with("deep"));
@@ -129,6 +102,32 @@ impl Operation {
     }
 }
 
+/// Does a task once, traced with those words; what the worker told, if it lived to.
+fn run(task: &str, bench: &Bench, words: &[&str]) -> Option<String> {
+    let mut worker = Worker::start(task, bench.folder());
+    let thread = worker.hear().expect("the worker starts");
+    let mut tracer = trace(&thread, worker.child.id(), words);
+    worker.go();
+    let told = worker.hear();
+    worker.child.wait().unwrap();
+    tracer.wait().unwrap();
+    told
+}
+
+/// How often a task makes each changing call.
+fn count(task: &str, bench: &Bench) -> BTreeMap<String, usize> {
+    let log = bench.folder().join("trace");
+    let told = run(task, bench, &["-o", log.to_str().unwrap(), "-e", &format!("trace={CHANGING}")]);
+    assert_eq!(told.as_deref(), Some("done"));
+    let mut counts = BTreeMap::new();
+    for line in std::fs::read_to_string(log).unwrap().lines() {
+        if let Some((call, _)) = line.split_once('(') {
+            *counts.entry(call.to_owned()).or_default() += 1;
+        }
+    }
+    counts
+}
+
 /// Attaches to one thread alone, so that calls are counted from here on; returns when it is attached.
 fn trace(thread: &str, process: u32, words: &[&str]) -> Child {
     let mut strace = command("strace");
@@ -142,50 +141,122 @@ fn trace(thread: &str, process: u32, words: &[&str]) -> Child {
     tracer
 }
 
-fn every_point(operation: Operation, faults: &[&str]) {
-    let (mut points, mut told_written, mut killed) = (0, 0, 0);
-    for (call, count) in operation.count() {
-        for number in 1..=count {
-            for fault in faults {
-                let context = format!("{} with {fault} at {call} {number}", operation.task);
-                let bench = operation.bench();
-                let trace = format!("trace={call}");
-                let inject = format!("inject={call}:{fault}:when={number}");
-                let told = operation.run(&bench, &["-o", "/dev/null", "-e", &trace, "-e", &inject]);
-                operation.check(&bench, told.as_deref(), &context);
-                points += 1;
-                told_written += usize::from(told.as_deref() == Some("written"));
-                killed += usize::from(told.is_none());
-            }
+/// Does a task on a new bench for each fault at each of its calls; `check` is told what the worker told, and where.
+fn every_point(
+    task: &str,
+    faults: &[&str],
+    bench: impl Fn() -> Bench,
+    check: impl Fn(&Bench, Option<&str>, &str),
+) {
+    let (mut points, mut done, mut silent) = (0, 0, 0);
+    for (call, count) in count(task, &bench()) {
+        for (number, fault) in (1..=count).flat_map(|number| faults.iter().map(move |fault| (number, fault)))
+        {
+            let bench = bench();
+            let trace = format!("trace={call}");
+            let inject = format!("inject={call}:{fault}:when={number}");
+            let told = run(task, &bench, &["-o", "/dev/null", "-e", &trace, "-e", &inject]);
+            check(&bench, told.as_deref(), &format!("{task} with {fault} at {call} {number}"));
+            points += 1;
+            done += usize::from(told.as_deref() == Some("done"));
+            silent += usize::from(told.is_none());
         }
     }
     need::say(&format!(
-        "{}: {points} points with {faults:?}, {told_written} written all the same, {killed} ended without an answer",
-        operation.task
+        "{task}: {points} points with {faults:?}, {done} done all the same, {silent} without an answer"
     ));
-    assert!(points > told_written, "no fault was felt");
+    assert!(points > done, "no fault was felt");
+}
+
+const KILL: [&str; 1] = ["signal=SIGKILL"];
+const FAIL: [&str; 2] = ["error=ENOSPC", "error=EIO"];
+
+impl Operation {
+    fn every_point(self, faults: &[&str]) {
+        every_point(
+            self.task,
+            faults,
+            || self.bench(),
+            |bench, told, context| self.check(bench, told, context),
+        );
+    }
 }
 
 #[test]
 fn a_creation_killed_at_any_call_is_whole_or_absent() {
     need!(root, tool "strace");
-    every_point(CREATE, &["signal=SIGKILL"]);
+    CREATE.every_point(&KILL);
 }
 
 #[test]
 fn a_replacement_killed_at_any_call_is_old_or_new() {
     need!(root, tool "strace");
-    every_point(REPLACE, &["signal=SIGKILL"]);
+    REPLACE.every_point(&KILL);
 }
 
 #[test]
 fn a_creation_of_which_any_call_fails_is_whole_or_absent() {
     need!(root, tool "strace");
-    every_point(CREATE, &["error=ENOSPC", "error=EIO"]);
+    CREATE.every_point(&FAIL);
 }
 
 #[test]
 fn a_replacement_of_which_any_call_fails_is_old_or_new() {
     need!(root, tool "strace");
-    every_point(REPLACE, &["error=ENOSPC", "error=EIO"]);
+    REPLACE.every_point(&FAIL);
+}
+
+/// Opens a vault in which a process died, which sweeps.
+pub fn sweep_once(folder: &Path) {
+    tell(&this_thread());
+    wait_for_go();
+    drop(open(&folder.join("vault"), config(&folder.join("state"))));
+    tell("done");
+}
+
+const LEFT: [&str; 2] = ["1", "2"];
+
+/// A staging folder of a dead process with two versions of another program in it.
+fn bench_with_leftovers() -> Bench {
+    let bench = Bench::new();
+    let staging = bench.vault().join(".vaultwright/abcdefghijkl");
+    std::fs::create_dir_all(&staging).unwrap();
+    std::fs::write(bench.vault().join(".vaultwright/.gitignore"), "*\n").unwrap();
+    for name in LEFT {
+        std::fs::write(staging.join(name), seal(name, OLD, SIZE)).unwrap();
+    }
+    bench
+}
+
+/// The next sweep finishes what a killed or failing one began: each version is in the history, whole.
+fn check_sweep(bench: &Bench, context: &str) {
+    assert_eq!(bench.restart(), [""; 0], "{context}");
+    let kept: Vec<_> =
+        bench.take_history().iter().filter_map(|bytes| unseal(bytes)).map(|seal| seal.name).collect();
+    assert!(LEFT.iter().all(|name| kept.iter().any(|kept| kept == name)), "{context}: {kept:?}");
+}
+
+#[test]
+fn a_sweep_killed_or_failing_at_any_call_is_finished_by_the_next() {
+    need!(root, tool "strace");
+    for faults in [&KILL[..], &FAIL[..]] {
+        every_point("sweep once", faults, bench_with_leftovers, |bench, _, context| {
+            check_sweep(bench, context);
+        });
+    }
+}
+
+/// Where the history is on another file system than the vault, what is kept is copied.
+#[test]
+fn a_sweep_to_another_file_system_killed_at_any_call_is_finished_by_the_next() {
+    need!(root, tool "strace");
+    let other = tempfile::tempdir().unwrap();
+    let mounted = Mounted::mount(&["-t", "tmpfs", "vaultwright"], other.path()).unwrap();
+    let bench = || {
+        let bench = bench_with_leftovers();
+        let state = tempfile::tempdir_in(mounted.point()).unwrap().keep();
+        std::os::unix::fs::symlink(state, bench.folder().join("state")).unwrap();
+        bench
+    };
+    every_point("sweep once", &KILL, bench, |bench, _, context| check_sweep(bench, context));
 }
