@@ -151,7 +151,6 @@ impl Bare {
         stat(&old);
         read(&old);
         stat(&old);
-        stat(&old);
         stat(&self.root);
         stat(&self.area);
         let file = self.stage_like(&old);
@@ -182,10 +181,8 @@ impl Bare {
         let writer = self.stage(&self.area);
         let file = reopen(&writer);
         flistxattr(&file, &mut names).unwrap();
-        stat(&file);
         fchmod(&file, Mode::from_raw_mode(0o644)).unwrap();
         flistxattr(old, &mut names).unwrap();
-        stat(&file);
         fdatasync(&writer).unwrap();
         drop(writer);
         stat(&file);
@@ -222,9 +219,9 @@ fn stat_at(folder: &OwnedFd, name: &str) {
 fn reopen(writer: &OwnedFd) -> OwnedFd {
     let path = format!("/proc/self/fd/{}", writer.as_raw_fd());
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    stat(writer);
     let file = openat(CWD, path, flags, Mode::empty()).unwrap();
     stat(&file);
-    stat(writer);
     file
 }
 

@@ -103,12 +103,17 @@ impl VaultFile {
     /// A window past the end is cut there. No hash is taken of a file over `hash_cap` bytes; only the window is read
     /// then. `file_changing` when three looks in a row saw the file move.
     pub fn look(&self, window: Range<u64>, hash_cap: u64) -> Result<Look, Error> {
+        self.look_and_stat(window, hash_cap).map(|(look, _)| look)
+    }
+
+    /// The same, with the stat that the look belongs to.
+    pub(super) fn look_and_stat(&self, window: Range<u64>, hash_cap: u64) -> Result<(Look, Stat), Error> {
         for _ in 0..LOOKS {
             let before = sys::stat(&self.file).at("stat", &self.asked)?;
             let (bytes, hash) = self.scan(&before, &window, hash_cap)?;
             let after = sys::stat(&self.file).at("stat", &self.asked)?;
             if before.unmoved(&after) {
-                return Ok(Look { bytes, hash, size: after.size, modified: after.mtime });
+                return Ok((Look { bytes, hash, size: after.size, modified: after.mtime }, after));
             }
         }
         Err(PathError::FileChanging { path: self.asked.clone() }.into())
@@ -208,6 +213,23 @@ pub(super) fn hash_of(file: &OwnedFd, size: u64) -> Result<ContentHash, Errno> {
     Ok(hasher.finish())
 }
 
+/// The same of a file whose bytes were hashed before: bytes that are equal have the hash that is known.
+pub(super) fn hash_again(
+    file: &OwnedFd,
+    size: u64,
+    bytes: &[u8],
+    known: ContentHash,
+) -> Result<ContentHash, Errno> {
+    let (mut rest, mut same) = (bytes, size == bytes.len() as u64);
+    if same {
+        stream(file, 0, u64::MAX, size, |_, step| match rest.strip_prefix(step) {
+            Some(after) => rest = after,
+            None => same = false,
+        })?;
+    }
+    if same && rest.is_empty() { Ok(known) } else { hash_of(file, size) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,5 +273,23 @@ mod tests {
     fn an_empty_file_and_a_window_past_the_end_are_empty() {
         assert_eq!(look(b"", 0..u64::MAX, 9).hash, Some(ContentHash::of(b"")));
         assert_eq!(look(b"abc", 9..12, 9).bytes, b"");
+    }
+
+    #[test]
+    fn equal_bytes_have_the_known_hash_and_all_others_their_own() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("a");
+        let (known, old) = (ContentHash::of(b"known"), b"hello\n");
+        for (now, expected) in [
+            (&b"hello\n"[..], known),
+            (b"hullo\n", ContentHash::of(b"hullo\n")),
+            (b"hello", ContentHash::of(b"hello")),
+            (b"hello\n!", ContentHash::of(b"hello\n!")),
+            (b"", ContentHash::of(b"")),
+        ] {
+            std::fs::write(&path, now).unwrap();
+            let file = OwnedFd::from(std::fs::File::open(&path).unwrap());
+            assert_eq!(hash_again(&file, now.len() as u64, old, known), Ok(expected), "{now:?}");
+        }
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn stage_new(
     let call = stage::Call { root, asked: target.asked(), flush };
     let unnamed = stage::twice(content, |content| {
         let Some(file) = stage::open_unnamed(root, target, target.dir())? else { return Ok(None) };
-        stage::fill(call, file, None, content, |_| Ok(())).map(Some)
+        stage::fill(call, file, None, content, |_, _| Ok(())).map(Some)
     })?;
     if let Some(staged) = unnamed {
         return Ok(staged);
@@ -98,7 +98,7 @@ pub(super) fn stage_new(
     let area = root.area(target)?;
     stage::twice(content, |content| {
         let (file, slot) = stage::open_named(&area, 0o666, target.asked())?;
-        stage::fill(call, file, Some(slot), content, |_| Ok(()))
+        stage::fill(call, file, Some(slot), content, |_, _| Ok(()))
     })
 }
 

@@ -20,9 +20,9 @@ const NANOS_PER_MILLI: u32 = 1_000_000;
 /// Gives a staged file owner, mode and extended attributes of the file it will replace.
 ///
 /// Nothing here refuses a write: what could not be kept is answered as a warning.
-pub(super) fn copy(from: Option<&OwnedFd>, incumbent: &Stat, to: &OwnedFd) -> Vec<Warning> {
+pub(super) fn copy(from: Option<&OwnedFd>, incumbent: &Stat, to: &OwnedFd, staged: &Stat) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    warnings.extend(copy_owner(incumbent, to));
+    warnings.extend(copy_owner(incumbent, to, staged));
     if let Err(errno) = sys::set_mode(to, incumbent.mode) {
         tracing::warn!(?errno, "the mode of a replaced file could not be kept");
     }
@@ -34,8 +34,7 @@ pub(super) fn copy(from: Option<&OwnedFd>, incumbent: &Stat, to: &OwnedFd) -> Ve
 }
 
 /// Before the mode: a change of owner clears the set-id bits.
-fn copy_owner(incumbent: &Stat, to: &OwnedFd) -> Option<Warning> {
-    let Ok(staged) = sys::stat(to) else { return Some(Warning::OwnerChanged) };
+fn copy_owner(incumbent: &Stat, to: &OwnedFd, staged: &Stat) -> Option<Warning> {
     if (staged.uid, staged.gid) == (incumbent.uid, incumbent.gid) {
         return None;
     }
@@ -80,12 +79,11 @@ fn copy_attribute(from: &OwnedFd, to: &OwnedFd, name: &OsString) -> Result<(), E
 
 /// Obsidian compares modification times in milliseconds, and sizes: a replacement of the same size within the same
 /// millisecond would go unseen, so its time is set one later.
-pub(super) fn tell_times_apart(incumbent: &Stat, staged: &OwnedFd) -> Result<(), Errno> {
-    let time = sys::stat(staged)?.mtime;
-    if millis(time) != millis(incumbent.mtime) {
+pub(super) fn tell_times_apart(incumbent: &Stat, to: &OwnedFd, staged: &Stat) -> Result<(), Errno> {
+    if millis(staged.mtime) != millis(incumbent.mtime) {
         return Ok(());
     }
-    sys::set_mtime(staged, one_milli_later(time))
+    sys::set_mtime(to, one_milli_later(staged.mtime))
 }
 
 const fn millis(time: sys::Time) -> (i64, u32) {

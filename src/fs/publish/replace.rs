@@ -61,7 +61,12 @@ pub(super) struct Old {
     pub(super) stat: Stat,
     /// None over the cap, or where it may not be read.
     pub(super) hash: Option<ContentHash>,
+    /// What was hashed, of a small file: to compare bytes costs less than to hash them again, and proves as much.
+    bytes: Option<Vec<u8>>,
 }
+
+/// Files up to this size stay in memory while they are replaced.
+const SMALL: u64 = 64 * 1024;
 
 /// A replacement that is staged and about to be published.
 pub(super) struct Swap<'call> {
@@ -145,14 +150,15 @@ fn open_old(root: &Root, place: &Place, guard: Guard) -> Result<Old, Error> {
         Err(Error::Write(WriteError::PermissionDenied { .. })) => return unreadable(place, guard),
         Err(error) => return Err(error),
     };
-    let look = file.hash(root.config.max_hash_bytes)?;
+    let window = if file.size() <= SMALL { 0..u64::MAX } else { 0..0 };
+    let (look, stat) = file.look_and_stat(window, root.config.max_hash_bytes)?;
     match (guard, look.hash) {
         (Guard::Hash(wanted), Some(found)) if wanted != found => return Err(stale(place, found, look.size)),
         (Guard::Hash(_), None) => return Err(over_cap(place, look.size, root.config.max_hash_bytes)),
         _ => {}
     }
-    let stat = sys::stat(&file.file).at("stat", place.asked())?;
-    Ok(Old { file: Some(file.file), stat, hash: look.hash })
+    let bytes = (look.bytes.len() as u64 == look.size).then_some(look.bytes);
+    Ok(Old { file: Some(file.file), stat, hash: look.hash, bytes })
 }
 
 pub(super) fn over_cap(place: &Place, size: u64, cap: u64) -> Error {
@@ -179,7 +185,7 @@ fn unreadable(place: &Place, guard: Guard) -> Result<Old, Error> {
         .into());
     }
     let stat = sys::stat_at(super::super::resolve::handle(place), place.name()).at("stat", place.asked())?;
-    Ok(Old { file: None, stat, hash: None })
+    Ok(Old { file: None, stat, hash: None, bytes: None })
 }
 
 /// Stages the new bytes with the metadata of the old file, under a name in a staging folder.
@@ -193,10 +199,10 @@ fn stage_like(
     let call = stage::Call { root, asked: target.asked(), flush: stage::Flush::Now };
     stage::twice(content, |content| {
         let mut warnings = Vec::new();
-        let dress = |file: &OwnedFd| {
+        let dress = |file: &OwnedFd, staged: &Stat| {
             meta::drop_inherited_acl(file);
-            warnings = meta::copy(old.file.as_ref(), &old.stat, file);
-            meta::tell_times_apart(&old.stat, file)
+            warnings = meta::copy(old.file.as_ref(), &old.stat, file, staged);
+            meta::tell_times_apart(&old.stat, file, staged)
         };
         let (file, slot) = match stage::open_unnamed(root, target, area.dir())? {
             Some(file) => (file, None),
@@ -356,7 +362,11 @@ impl Swap<'_> {
         if size > self.root.config.max_hash_bytes {
             return Ok(None);
         }
-        read::hash_of(file, size).map(Some).at("read", self.target.asked())
+        let hash = match (&self.old.bytes, self.old.hash) {
+            (Some(bytes), Some(known)) => read::hash_again(file, size, bytes, known),
+            _ => read::hash_of(file, size),
+        };
+        hash.map(Some).at("read", self.target.asked())
     }
 
     /// Proves that what came out is what was expected, and that the folder is where it was.

@@ -121,12 +121,13 @@ pub(super) fn fill(
     writer: OwnedFd,
     slot: Option<Slot>,
     content: &mut Content,
-    dress: impl FnOnce(&OwnedFd) -> Result<(), Errno>,
+    dress: impl FnOnce(&OwnedFd, &Stat) -> Result<(), Errno>,
 ) -> Result<Staged, Error> {
     let Call { root, asked, flush } = call;
     let (hash, size) = pour(&writer, content, root.config.max_write_bytes, asked)?;
-    let reader = reopened(&writer, slot.as_ref());
-    dress(reader.as_ref().unwrap_or(&writer)).at("set times", asked)?;
+    let written = sys::stat(&writer).at("stat", asked)?;
+    let reader = reopened(&writer, &written, slot.as_ref());
+    dress(reader.as_ref().unwrap_or(&writer), &written).at("set times", asked)?;
     if root.config.durable && flush == Flush::Now {
         sys::sync_file(&writer).at(FLUSH, asked)?;
     }
@@ -142,7 +143,7 @@ pub(super) fn fill(
 }
 
 /// A read-only handle on the staged file, proved to be it.
-fn reopened(writer: &OwnedFd, slot: Option<&Slot>) -> Option<OwnedFd> {
+fn reopened(writer: &OwnedFd, written: &Stat, slot: Option<&Slot>) -> Option<OwnedFd> {
     let reader = match slot {
         Some(slot) => {
             let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NOFOLLOW;
@@ -151,7 +152,7 @@ fn reopened(writer: &OwnedFd, slot: Option<&Slot>) -> Option<OwnedFd> {
         None => sys::reopen_read_only(writer),
     };
     let reader = reader.ok()?;
-    let same = sys::stat(&reader).ok()?.is(&sys::stat(writer).ok()?);
+    let same = sys::stat(&reader).ok()?.is(written);
     same.then_some(reader)
 }
 
