@@ -57,6 +57,17 @@ impl Error {
     }
 }
 
+/// The longest path that a failure repeats whole: longer ones name nothing.
+const ECHO_MAX: usize = 4095;
+
+/// A caller's path as a failure repeats it: whole, or its beginning, so that an answer stays short.
+pub fn echo(path: &str) -> String {
+    if path.len() <= ECHO_MAX {
+        return path.to_owned();
+    }
+    path.chars().take(100).chain(['…']).collect()
+}
+
 impl Error {
     /// A refusal by the path policy with the path as the caller wrote it, separators and all.
     #[must_use]

@@ -223,8 +223,14 @@ pub(super) fn hash_again(
     let (mut rest, mut same) = (bytes, size == bytes.len() as u64);
     if same {
         stream(file, 0, u64::MAX, size, |_, step| match rest.strip_prefix(step) {
-            Some(after) => rest = after,
-            None => same = false,
+            Some(after) => {
+                rest = after;
+                ControlFlow::Continue(())
+            }
+            None => {
+                same = false;
+                ControlFlow::Break(())
+            }
         })?;
     }
     if same && rest.is_empty() { Ok(known) } else { hash_of(file, size) }

@@ -58,7 +58,7 @@ impl Ask {
     /// The rules that need no vault: a hash is given only where something may be replaced.
     pub fn check(&self) -> Result<(), Error> {
         if self.expected.is_some() && !self.overwrite {
-            return Err(WriteError::NoIncumbent { path: self.path.clone() }.into());
+            return Err(WriteError::NoIncumbent { path: echo(&self.path) }.into());
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 
 use super::Vault;
 use crate::{
-    error::{Error, PathError, PolicyOp, WriteError},
-    fs::{Lookup, Place},
+    error::{Error, PathError, PolicyOp, WriteError, echo},
+    fs::{HostPath, Lookup, Place},
     path::{VaultPath, suggest},
 };
 
@@ -13,18 +13,27 @@ const SIBLINGS_MAX: usize = 10_000;
 impl Vault {
     /// Parses a path. An absolute one that lies in this vault is refused with the relative form to send.
     pub fn path(&self, given: &str) -> Result<VaultPath, Error> {
-        VaultPath::parse(given).map_err(|error| match error {
-            PathError::PathAbsolute { path, .. } => {
-                let relative_path = self.relative(&path);
-                PathError::PathAbsolute { path, relative_path }.into()
-            }
-            other => other.into(),
+        VaultPath::parse(given).map_err(|error| {
+            let path = echo(given);
+            let error = match error {
+                PathError::PathAbsolute { .. } => {
+                    PathError::PathAbsolute { path, relative_path: self.relative(given) }
+                }
+                PathError::PathInvalid { problem, .. } => PathError::PathInvalid { path, problem },
+                PathError::PathTraversal { .. } => PathError::PathTraversal { path },
+                PathError::HiddenPath { .. } => PathError::HiddenPath { path },
+                other => other,
+            };
+            error.into()
         })
     }
 
+    /// The part below the vault's folder, as it was configured or as it is behind links.
     fn relative(&self, absolute: &str) -> Option<String> {
-        let below = crate::fs::HostPath::parse(absolute)?;
-        let below = below.below(self.configured_path())?.to_str()?;
+        let absolute = HostPath::parse(absolute)?;
+        let canonical = self.record.canonical_path.as_deref().and_then(HostPath::parse);
+        let mut roots = [Some(self.configured_path()), canonical.as_ref()].into_iter().flatten();
+        let below = roots.find_map(|root| absolute.below(root))?.to_str()?;
         let relative = VaultPath::parse(below).ok()?;
         self.policy().can_read(relative.as_str()).then(|| relative.as_str().to_owned())
     }

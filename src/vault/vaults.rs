@@ -15,6 +15,9 @@ use crate::{
     path::PathPolicy,
 };
 
+/// The longest path that the system takes.
+const PATH_MAX: usize = 4095;
+
 /// The known vaults and the opened ones.
 #[derive(Debug)]
 pub struct Vaults {
@@ -210,6 +213,9 @@ fn absolute(field: &str, given: &str) -> Result<HostPath, Error> {
     }
     if given.contains('\0') {
         return Err(invalid(format!("`{field}` holds a NUL character.")).into());
+    }
+    if given.len() > PATH_MAX {
+        return Err(invalid(format!("`{field}` is longer than {PATH_MAX} bytes.")).into());
     }
     HostPath::parse(given).ok_or_else(|| VaultError::VaultPathNotAbsolute { path: given.to_owned() }.into())
 }
