@@ -48,7 +48,8 @@ impl Session {
 
     fn ask(&mut self, tool: &str, arguments: Value) -> Value {
         self.id += 1;
-        let call = json!({ "name": tool, "arguments": arguments });
+        let mut call = json!({ "name": tool });
+        call["arguments"] = arguments;
         self.server.ask(&request(self.era, self.id, "tools/call", call))["result"].clone()
     }
 
@@ -97,7 +98,7 @@ fn pdf(text: &str) -> Vec<u8> {
     let mut bytes = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n".to_vec();
     let mut table = "0000000000 65535 f \n".to_owned();
     for (number, object) in (1..).zip(&objects) {
-        table.push_str(&format!("{:010} 00000 n \n", bytes.len()));
+        table.extend([format!("{:010} 00000 n \n", bytes.len())]);
         bytes.extend(format!("{number} 0 obj\n{object}\nendobj\n").bytes());
     }
     let start = bytes.len();

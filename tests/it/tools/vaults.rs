@@ -430,7 +430,7 @@ async fn a_registry_that_cannot_be_read_is_told_and_costs_nothing_else() {
         (b"\xff\xfe", "JSON parse failed:"),
         (b"[]", "shape mismatch:"),
         (b"{\"vaults\": []}", "shape mismatch:"),
-        (&[b' '; 1_048_577], "read failed:"),
+        (&vec![b' '; 1_048_577], "read failed:"),
     ] {
         let world = World::of(&["d"], |args, root| {
             args.vaults.vault = Some(at(root, "d"));

@@ -484,7 +484,7 @@ async fn paths_that_name_no_visible_file_are_refused_before_any_look() {
     ] {
         for call in [text(path, "x"), over(path, "x")] {
             let facts = desk.fails("write_file", call, reason).await;
-            assert_eq!(facts["path"], path);
+            assert!(facts["path"] == path || path.len() > 4095, "{facts}");
             assert_eq!(facts.get("problem").and_then(Value::as_str).unwrap_or(""), problem);
         }
     }
@@ -768,4 +768,90 @@ fn a_lone_surrogate_is_no_json_and_nothing_is_written() {
         assert_eq!(server.receive()["error"]["code"], -32700);
         assert!(!path.join("n.md").exists());
     }
+}
+
+/// Ten mebibytes of a letter that JSON spells with six is the longest text that is sure to pass.
+#[test]
+fn a_text_of_ten_mebibytes_passes_however_json_spells_it() {
+    let vault = vault("");
+    let era = Era::Modern;
+    let path = vault.path();
+    let (mut server, _) = Process::open(era, &[("OBSIDIAN_VAULT_PATH", path.to_str().unwrap())]);
+    let call =
+        request(era, 1, "tools/call", json!({ "name": "write_file", "arguments": text("long.txt", "LONG") }));
+    server.send(&call.to_string().replace("LONG", &"\\u0001".repeat(10 << 20)));
+    assert_eq!(server.receive()["result"]["structuredContent"]["currentSizeInBytes"], 10 << 20);
+    assert!(std::fs::read(path.join("long.txt")).unwrap().iter().all(|byte| *byte == 1));
+}
+
+#[tokio::test]
+async fn odd_notes_are_read_and_replaced_byte_by_byte() {
+    let desk = Desk::of("").await;
+    let notes: [(&str, &[u8]); 10] = [
+        ("bom.md", b"\xef\xbb\xbf# Title\n"),
+        ("crlf.md", b"a\r\nb\r\n"),
+        ("cr.md", b"a\rb"),
+        ("mixed.md", b"a\nb\r\nc\rd"),
+        ("no newline.md", b"x"),
+        ("Re\u{301}sume\u{301}.md", "nfd \u{65}\u{301}".as_bytes()),
+        ("\u{1f468}\u{200d}\u{1f469}.md", "\u{202e}rtl".as_bytes()),
+        ("spa ces/  two  .md", b"---\nkey: [\n---\n"),
+        ("nul.md", b"a\0b"),
+        ("latin1.md", b"caf\xe9"),
+    ];
+    for (path, bytes) in notes {
+        desk.vault.put(path, bytes);
+        let read = desk.ok("read_file", json!({ "path": path, "encoding": "base64" })).await;
+        assert_eq!((&read["content"], &read["hash"]), (&json!(b64(bytes)), &json!(hash(bytes))));
+        let call = json!({ "path": path, "content": read["content"], "overwrite": true, "expected_hash": read["hash"] });
+        assert_eq!(desk.ok("write_file", call).await["changed"], false);
+        let longer = [bytes, b"!"].concat();
+        let call = json!({ "path": path, "content": b64(&longer), "overwrite": true, "expected_hash": read["hash"] });
+        assert_eq!(desk.ok("write_file", call).await["path"], path);
+        assert_eq!(desk.bytes(path), longer);
+    }
+}
+
+#[tokio::test]
+async fn an_absolute_path_behind_the_vaults_own_link_has_its_relative_form_too() {
+    let vault = vault(A);
+    let alias = vault.path().parent().unwrap().join("alias");
+    std::os::unix::fs::symlink("vault", &alias).unwrap();
+    let opened = alias.to_str().unwrap().to_owned();
+    let desk = Desk::on(vault, |args| args.vaults.vault = Some(opened)).await;
+    for root in [alias, desk.vault.path().canonicalize().unwrap()] {
+        let facts = desk
+            .fails("write_file", text(root.join("Sub/n.md").to_str().unwrap(), "x"), "path_absolute")
+            .await;
+        assert_eq!(facts["relativePath"], "Sub/n.md");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_of_an_endless_path_is_short() {
+    let desk = Desk::of(A).await;
+    let long = "x".repeat(200_000);
+    for path in
+        [long.clone(), format!("../{long}"), format!("/{long}"), format!(".{long}"), format!("{long}\0")]
+    {
+        for (tool, call) in [
+            ("write_file", text(&path, "x")),
+            ("read_file", json!({ "path": path })),
+            ("write_file", json!({ "path": path, "content": "", "expected_hash": H })),
+            ("read_file", json!({ "path": "a.md", "vaultPath": path })),
+        ] {
+            let reply = desk.client.call(tool, call).await;
+            let length = json!(reply.0).to_string().len();
+            assert!(length < 100_000, "{length} bytes: {}", &reply.text()[..100]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn other_names_of_a_replaced_file_are_told_to_keep_the_old_bytes() {
+    let desk = Desk::of(A).await;
+    std::fs::hard_link(desk.vault.path().join("a.md"), desk.vault.path().join("b.md")).unwrap();
+    let data = desk.ok("write_file", bound("a.md", "new", H)).await;
+    assert_eq!(data["warnings"], json!(["hard_links_broken: 1"]));
+    assert_eq!((desk.bytes("a.md"), desk.bytes("b.md")), (b"new".to_vec(), b"hello\n".to_vec()));
 }
