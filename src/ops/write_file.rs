@@ -10,7 +10,7 @@ use super::{
     report::{Mutation, WriteReport},
 };
 use crate::{
-    error::{ArgumentsError, Error, PathError, WriteError},
+    error::{ArgumentsError, Error, PathError, WriteError, echo},
     fs::{Content, Expect, HostPath, Incumbent, Ladder, Place, Source},
     text::{ContentHash, diff},
     vault::Vault,
