@@ -60,7 +60,7 @@ impl Error {
 /// The longest path that a failure repeats whole: longer ones name nothing.
 const ECHO_MAX: usize = 4095;
 
-/// A caller's path as a failure repeats it: whole, or its beginning, so that an answer stays short.
+/// A caller's path or name as a failure repeats it: whole, or its beginning, so that an answer stays short.
 pub fn echo(path: &str) -> String {
     if path.len() <= ECHO_MAX {
         return path.to_owned();

@@ -113,6 +113,30 @@ pub enum WriteError {
     IoError { path: String, step: &'static str, errno: String },
 }
 
+impl WriteError {
+    /// A file over the cap of what is hashed, which cannot be guarded.
+    pub fn over_hash_cap(path: &str, size_in_bytes: u64, cap_in_bytes: u64) -> Self {
+        Self::PreconditionUnavailable {
+            path: path.to_owned(),
+            size_in_bytes: Some(size_in_bytes),
+            cap_in_bytes: Some(cap_in_bytes),
+            setting: Some("MAX_HASH_BYTES"),
+            problem: None,
+        }
+    }
+
+    /// A file that may not be read, which cannot be guarded.
+    pub fn unreadable(path: &str) -> Self {
+        Self::PreconditionUnavailable {
+            path: path.to_owned(),
+            size_in_bytes: None,
+            cap_in_bytes: None,
+            setting: None,
+            problem: Some(UnguardableProblem::Unreadable),
+        }
+    }
+}
+
 const fn moved_words(published: bool) -> &'static str {
     if published {
         "The file was written and lies where its folder was moved."

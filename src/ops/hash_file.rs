@@ -18,13 +18,7 @@ pub fn hash(vault: &Vault, given: &str) -> Result<(ContentHash, u64), Error> {
     let place = vault.place_to_read(&vault.path(given)?)?;
     let cap = vault.files().max_hash_bytes;
     let look = vault.root().open_file(&place)?.hash(cap)?;
-    let over_cap = || WriteError::PreconditionUnavailable {
-        path: given.to_owned(),
-        size_in_bytes: Some(look.size),
-        cap_in_bytes: Some(cap),
-        setting: Some("MAX_HASH_BYTES"),
-        problem: None,
-    };
+    let over_cap = || WriteError::over_hash_cap(given, look.size, cap);
     Ok((look.hash.ok_or_else(over_cap)?, look.size))
 }
 

@@ -76,6 +76,26 @@ impl Mutation {
     }
 }
 
+/// What a dry run shows beside its facts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Preview {
+    /// Of two texts that are not too large.
+    pub diff: Option<String>,
+    /// The diff is longer than an answer may be, and ends early.
+    pub cut: bool,
+}
+
+impl Preview {
+    /// A diff of at most so many characters, cut at the end of a line.
+    pub fn of_diff(diff: String, most: usize) -> Self {
+        let Some((end, _)) = diff.char_indices().nth(most) else {
+            return Self { diff: Some(diff), cut: false };
+        };
+        let end = diff[..end].rfind('\n').map_or(0, |newline| newline + 1);
+        Self { diff: Some(diff[..end].to_owned()), cut: true }
+    }
+}
+
 /// What came of a write of a whole file, as clients read it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -105,14 +125,18 @@ pub struct WriteReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff_truncated: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<bool>,
 }
 
 impl WriteReport {
-    /// The wire form of a write, or of a dry run and its diff.
-    pub fn of(facts: Mutation, dry_run: Option<Option<String>>) -> Self {
+    /// The wire form of a write, or of a dry run.
+    pub fn of(facts: Mutation, preview: Option<Preview>) -> Self {
+        let dry_run = preview.is_some();
+        let Preview { diff, cut } = preview.unwrap_or_default();
         Self {
-            result: sentence_of(&facts, dry_run.is_some()),
+            result: sentence_of(&facts, dry_run),
             previous_hash_omitted: facts.previous_hash_omitted(),
             path: facts.path,
             requested_path: facts.requested,
@@ -127,8 +151,9 @@ impl WriteReport {
             guarantee: facts.guarantee,
             created_folders: facts.created_folders,
             warnings: facts.warnings,
-            dry_run: dry_run.is_some().then_some(true),
-            diff: dry_run.flatten(),
+            diff,
+            diff_truncated: cut.then_some(true),
+            dry_run: dry_run.then_some(true),
         }
     }
 }
@@ -169,5 +194,18 @@ pub fn sentence(warning: &str) -> &'static str {
         "xattrs_dropped" => "These extended attributes of the replaced file could not be kept.",
         "hard_links_broken" => "The file had other names; they keep the old bytes.",
         _ => "The file was staged under a name in a dot-folder, since the file system has no unnamed files.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_diff_is_cut_at_the_end_of_a_line_and_says_so() {
+        let cut = Preview::of_diff("+a\n+bé\n+c\n".into(), 8);
+        assert_eq!((cut.diff.as_deref(), cut.cut), (Some("+a\n+bé\n"), true));
+        let whole = Preview::of_diff("+a\n".into(), 3);
+        assert_eq!((whole.diff.as_deref(), whole.cut), (Some("+a\n"), false));
     }
 }

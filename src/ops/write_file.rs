@@ -7,7 +7,7 @@ use base64::{DecodeError, Engine, engine::general_purpose::STANDARD};
 use super::{
     apply,
     plan::Publish,
-    report::{Mutation, WriteReport},
+    report::{Mutation, Preview, WriteReport},
 };
 use crate::{
     error::{ArgumentsError, Error, PathError, WriteError, echo},
@@ -137,7 +137,7 @@ impl Looked {
             }
             Content::Stream(..) => return Ok(None),
         };
-        Ok((new == old).then(|| WriteReport::of(self.facts(), self.dry_run.then_some(None))))
+        Ok((new == old).then(|| WriteReport::of(self.facts(), self.dry_run.then(Preview::default))))
     }
 
     /// What the write would give.
@@ -146,9 +146,11 @@ impl Looked {
         let facts = self.facts();
         let (hash, size, bytes) = self.content.measure(cap, &facts.path)?;
         let diff = bytes.and_then(|new| preview_diff(vault, &self.place, self.incumbent, &new));
+        let most = vault.files().max_response_chars;
+        let preview = diff.map_or_else(Preview::default, |diff| Preview::of_diff(diff, most));
         let changed = self.incumbent.is_none_or(|incumbent| incumbent.hash != Some(hash));
         let durable = changed.then_some(false);
-        Ok(WriteReport::of(Mutation { changed, hash, size, durable, ..facts }, Some(diff)))
+        Ok(WriteReport::of(Mutation { changed, hash, size, durable, ..facts }, Some(preview)))
     }
 
     /// The facts of a write that changes nothing.

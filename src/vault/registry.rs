@@ -11,12 +11,14 @@ use super::{
     record::{RegistryFile, Source, Warning},
 };
 use crate::{
-    error::{KnownVault, VaultCandidate, VaultError},
+    error::{KnownVault, VaultCandidate, VaultError, echo},
     text::fold,
 };
 
 /// The most names in a suggestion.
 const SUGGESTIONS: usize = 5;
+/// A longer selector is no slip of a name (`NAME_MAX`), and is not compared.
+const LONGEST_NAME: usize = 255;
 /// Names less alike than this are not suggested.
 const LIKENESS: f32 = 0.4;
 
@@ -96,7 +98,8 @@ impl Registry {
     fn not_found(&self, selector: &str) -> VaultError {
         let names: Vec<_> = self.admitted().map(|vault| (fold::key(&vault.name), &vault.name)).collect();
         let keys: Vec<_> = names.iter().map(|(key, _)| key.as_str()).collect();
-        let near = similar::get_close_matches(&*fold::key(selector), &keys, SUGGESTIONS, LIKENESS);
+        let wanted = if selector.len() <= LONGEST_NAME { fold::key(selector) } else { String::new() };
+        let near = similar::get_close_matches(&*wanted, &keys, SUGGESTIONS, LIKENESS);
         let mut suggestions: Vec<_> = near
             .into_iter()
             .flat_map(|near| names.iter().filter(move |(key, _)| key == near))
@@ -104,7 +107,7 @@ impl Registry {
             .collect();
         suggestions.dedup();
         suggestions.truncate(SUGGESTIONS);
-        VaultError::VaultNotFound { selector: selector.to_owned(), suggestions, gated: self.gate.is_set() }
+        VaultError::VaultNotFound { selector: echo(selector), suggestions, gated: self.gate.is_set() }
     }
 
     /// No vault was named, selected or configured.

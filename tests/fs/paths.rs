@@ -111,6 +111,27 @@ fn a_file_on_the_way_is_named() {
 }
 
 #[test]
+fn a_folder_link_that_leads_nowhere_is_named_as_what_is_in_the_way() {
+    both(|vault| {
+        symlink("gone", vault.path("link")).unwrap();
+        let report = vault.create("link/x.md", b"x").unwrap_err().report();
+        assert_eq!(report["data"]["reason"], "not_a_directory");
+        assert_eq!(report["data"]["existingPath"], "link");
+        assert_eq!(vault.names(), ["link"]);
+    });
+}
+
+#[test]
+fn the_target_of_a_link_is_told_on_one_line() {
+    both(|vault| {
+        symlink("a\nb.md", vault.path("l.md")).unwrap();
+        let error = vault.write("l.md", b"x", Expect::AnyOrAbsent).unwrap_err();
+        assert_eq!(error.report()["data"]["target"], "a\u{fffd}b.md");
+        assert_eq!(error.to_string().lines().count(), 1);
+    });
+}
+
+#[test]
 fn reading_takes_a_single_case_twin_and_says_so() {
     both(|vault| {
         vault.put("Notes/Read Me.md", "hello\n");

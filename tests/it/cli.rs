@@ -151,6 +151,17 @@ fn a_dry_run_writes_nothing_and_durability_can_be_demanded() {
 }
 
 #[test]
+fn the_same_bytes_again_are_no_write_even_from_a_pipe() {
+    let shell = Shell::new();
+    shell.run(&["write", "a.md"], b"hello\n");
+    let inode = || std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(shell.path("vault/a.md")).unwrap());
+    let before = inode();
+    let (code, out, _) = shell.run(&["write", "a.md", "--overwrite", "--require-durable"], b"hello\n");
+    assert_eq!((code, out.starts_with("Wrote nothing: a.md already holds")), (0, true), "{out}");
+    assert_eq!(inode(), before);
+}
+
+#[test]
 fn a_known_vault_is_chosen_by_its_name() {
     let shell = Shell::new();
     std::fs::create_dir(shell.path("other")).unwrap();

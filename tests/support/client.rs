@@ -151,11 +151,17 @@ fn hint(error: &Value) -> &str {
     hint
 }
 
+/// Facts that a text tells by others: the length of a window, by its two ends.
+const BY_OTHER_FACTS: &[&str] = &["returned"];
+
 /// The strings and numbers of a structured answer that its text does not hold.
 fn unsaid(data: &Value, text: &str) -> Vec<String> {
     match data {
         Value::Array(items) => items.iter().flat_map(|item| unsaid(item, text)).collect(),
-        Value::Object(fields) => fields.values().flat_map(|field| unsaid(field, text)).collect(),
+        Value::Object(fields) => {
+            let told = fields.iter().filter(|(name, _)| !BY_OTHER_FACTS.contains(&name.as_str()));
+            told.flat_map(|(_, field)| unsaid(field, text)).collect()
+        }
         Value::String(fact) if !text.contains(fact.as_str()) => vec![fact.clone()],
         Value::Number(fact) if !text.contains(&fact.to_string()) => vec![fact.to_string()],
         _ => Vec::new(),

@@ -16,8 +16,8 @@ use super::{
         publish::{
             area::{Area, Slot},
             create::{NO_HARD_LINK, NO_RENAME_FLAG},
-            replace::NO_EXCHANGE,
             stage::{self, NO_UNNAMED},
+            swap::NO_EXCHANGE,
         },
         sys::{
             self, Step, Time,

@@ -7,6 +7,7 @@ mod meta;
 pub(super) mod replace;
 mod rollback;
 pub(super) mod stage;
+pub(super) mod swap;
 pub(super) mod sync;
 mod target;
 mod update;
@@ -23,7 +24,7 @@ use super::{
     source::{check_source, pour_through},
 };
 use crate::{
-    error::{Error, PathError, UnguardableProblem, WriteError},
+    error::{Error, PathError, WriteError},
     path::VaultPath,
     text::ContentHash,
 };
@@ -97,6 +98,23 @@ pub struct Written {
     pub warnings: Vec<Warning>,
     /// Folders that were made, outermost first.
     pub created_folders: Vec<String>,
+}
+
+impl Written {
+    /// The answer of a write of the bytes that are there.
+    fn unchanged(path: &VaultPath, hash: ContentHash, size: u64) -> Self {
+        Self {
+            path: path.clone(),
+            hash,
+            size,
+            changed: false,
+            previous: Some((Some(hash), size)),
+            durable: None,
+            guarantee: Guarantee::Linearizable,
+            warnings: Vec::new(),
+            created_folders: Vec::new(),
+        }
+    }
 }
 
 impl Root {
@@ -247,28 +265,16 @@ impl Ladder {
         if self.hash.is_none() && !self.required {
             return Ok(());
         }
-        Err(WriteError::PreconditionUnavailable {
-            path: place.asked().to_owned(),
-            size_in_bytes: None,
-            cap_in_bytes: None,
-            setting: None,
-            problem: Some(UnguardableProblem::Unreadable),
-        }
-        .into())
+        Err(WriteError::unreadable(place.asked()).into())
     }
 
     fn compare(&self, place: &Place, size: u64, found: Option<ContentHash>) -> Result<(), Error> {
         let path = place.asked().to_owned();
         let guarded = self.hash.is_some() || self.required;
         match (found, self.hash) {
-            (None, _) if guarded && size > self.hash_cap => Err(WriteError::PreconditionUnavailable {
-                path,
-                size_in_bytes: Some(size),
-                cap_in_bytes: Some(self.hash_cap),
-                setting: Some("MAX_HASH_BYTES"),
-                problem: None,
+            (None, _) if guarded && size > self.hash_cap => {
+                Err(WriteError::over_hash_cap(&path, size, self.hash_cap).into())
             }
-            .into()),
             (Some(found), None) if self.required => Err(WriteError::PreconditionRequired {
                 path,
                 current_hash: found.to_string(),

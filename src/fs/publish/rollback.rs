@@ -10,7 +10,8 @@ use super::{
         sys::{self, Stat, lease::Lease},
     },
     area::Slot,
-    replace::{Found, Swap},
+    replace::Guard,
+    swap::{Found, Swap},
 };
 use crate::error::{Error, RaceProblem, WriteError};
 
@@ -99,7 +100,7 @@ impl Swap<'_> {
             path: self.target.asked().to_owned(),
             problem,
             parked_at: parked_at.ok(),
-            guarded: true,
+            guarded: self.guard != Guard::None,
         }
         .into()
     }

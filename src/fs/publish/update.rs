@@ -87,13 +87,15 @@ impl Edit<'_> {
         let file = self.root.open_file(target.place)?;
         let cap = self.root.config.max_hash_bytes;
         let look = file.whole(cap)?;
-        let Some(hash) = look.hash else { return Err(replace::over_cap(target.place, look.size, cap)) };
+        let Some(hash) = look.hash else {
+            return Err(WriteError::over_hash_cap(target.asked(), look.size, cap).into());
+        };
         if self.caller.is_some_and(|caller| caller != hash) {
             return Err(stale(target.place, hash, look.size));
         }
         let bytes = (self.compute)(Some(&look.bytes))?;
         if bytes == look.bytes {
-            return Ok(unchanged(target, hash, look.size));
+            return Ok(Written::unchanged(target.path(), hash, look.size));
         }
         let mut content = Content::Bytes(bytes);
         let replaced = replace::replace_named(self.root, target, &mut content, Guard::Hash(hash), locked);
@@ -119,20 +121,6 @@ impl Edit<'_> {
             }
             other => other,
         }
-    }
-}
-
-fn unchanged(target: &Target<'_>, hash: ContentHash, size: u64) -> Written {
-    Written {
-        path: target.path().clone(),
-        hash,
-        size,
-        changed: false,
-        previous: Some((Some(hash), size)),
-        durable: None,
-        guarantee: super::Guarantee::Linearizable,
-        warnings: Vec::new(),
-        created_folders: Vec::new(),
     }
 }
 

@@ -158,7 +158,11 @@ impl Root {
                 return Ok((folder, names[depth..].iter().map(|name| (*name).to_owned()).collect()));
             };
             let below = VaultPath::found(&folder.spelled, &found);
-            folder = self.open_folder(below.as_str()).map_err(|missed| self.missed(missed, path))?;
+            folder = self.open_folder(below.as_str()).map_err(|missed| match missed {
+                // The name is there and leads to nothing: a dangling link, below which nothing can be made.
+                Missed::Absent => not_a_folder(path, below.as_str()),
+                missed => self.missed(missed, path),
+            })?;
         }
         Ok((folder, Vec::new()))
     }
@@ -280,9 +284,7 @@ impl Root {
         let asked = path.as_str().to_owned();
         match missed {
             Missed::Absent => missing_file(path, Vec::new()),
-            Missed::NotADirectory => {
-                PathError::NotADirectory { path: asked, existing_path: self.file_on_the_way(path) }.into()
-            }
+            Missed::NotADirectory => not_a_folder(path, &self.file_on_the_way(path)),
             Missed::Escapes => {
                 PathError::SymlinkEscapes { path: asked, problem: LinkProblem::Outside }.into()
             }
@@ -303,6 +305,10 @@ impl Root {
         }
         way
     }
+}
+
+fn not_a_folder(path: &VaultPath, existing: &str) -> Error {
+    PathError::NotADirectory { path: path.as_str().to_owned(), existing_path: existing.to_owned() }.into()
 }
 
 /// The place of a file in folders that are yet to be made; new names are made in NFC.
@@ -371,7 +377,8 @@ impl Place {
     /// Where a link at the name points: relative to the vault, or that it does not stay inside.
     fn describe(&self, target: &OsString) -> String {
         let outside = || OUTSIDE.to_owned();
-        let Some(target) = target.to_str() else { return outside() };
+        let target = target.to_string_lossy().replace(char::is_control, "\u{fffd}");
+        let target = target.as_str();
         let base = self.folder.canonical.as_str();
         let target = match self.folder.in_vault(target) {
             Some(inside) => inside,

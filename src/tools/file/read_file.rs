@@ -97,11 +97,9 @@ fn header(report: &ReadReport) -> String {
     }
     lines.push(format!("modified: {}", report.modified));
     lines.extend(window_line(report));
-    lines.extend(
-        report.next_offset.map(|next| {
-            format!("next: offset={next} (the hash comes with the page that reaches the end: cut)")
-        }),
-    );
+    lines.extend(report.next_offset.map(|next| {
+        format!("next: offset={next} (cut: content_hash comes with the page that reaches the end)")
+    }));
     lines.extend(report.requested_path.as_ref().map(|path| format!("requested_path: {}", json_line(path))));
     lines.extend(report.notice.as_ref().map(|notice| format!("notice: {}", json_line(notice))));
     lines.join("\n")
@@ -110,7 +108,7 @@ fn header(report: &ReadReport) -> String {
 fn window_line(report: &ReadReport) -> Option<String> {
     let (offset, returned, total) = (report.offset?, report.returned?, report.total?);
     let unit = if report.unit? == Unit::Chars { "chars" } else { "bytes" };
-    Some(format!("window: {offset}-{} of {total} {unit} ({returned} returned)", offset + returned))
+    Some(format!("window: {offset}-{} of {total} {unit}", offset + returned))
 }
 
 impl Render for ReadReport {

@@ -168,6 +168,9 @@ impl Render for WriteReport {
         lines
             .extend(self.warnings.iter().map(|warning| format!("warning: {warning}. {}", sentence(warning))));
         lines.extend(self.diff.as_ref().map(|diff| fenced(diff)));
+        if self.diff_truncated.is_some() {
+            lines.push("The diff is longer than an answer may be and ends early.".into());
+        }
         vec![Block::Text(lines.join("\n"))]
     }
 }

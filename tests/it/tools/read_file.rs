@@ -52,7 +52,7 @@ async fn a_whole_text_is_header_and_payload_in_both_eras() {
             [
                 format!(
                     "path: \"Notes/a.md\"\nencoding: text\nmime: text/markdown\nbytes: 6\ncontent_hash: {H}\n\
-                     modified: {modified}\nwindow: 0-6 of 6 chars (6 returned)"
+                     modified: {modified}\nwindow: 0-6 of 6 chars"
                 ),
                 "hello\n".to_owned()
             ]
