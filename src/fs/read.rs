@@ -222,15 +222,11 @@ pub(super) fn hash_again(
 ) -> Result<ContentHash, Errno> {
     let (mut rest, mut same) = (bytes, size == bytes.len() as u64);
     if same {
-        stream(file, 0, u64::MAX, size, |_, step| match rest.strip_prefix(step) {
-            Some(after) => {
-                rest = after;
-                ControlFlow::Continue(())
-            }
-            None => {
-                same = false;
-                ControlFlow::Break(())
-            }
+        stream(file, 0, u64::MAX, size, |_, step| {
+            let after = rest.strip_prefix(step);
+            same = after.is_some();
+            rest = after.unwrap_or_default();
+            if same { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
     }
     if same && rest.is_empty() { Ok(known) } else { hash_of(file, size) }

@@ -86,12 +86,17 @@ impl Source {
         PathError::refuse_over_write_cap(asked, self.stat.size, cap)?;
         let mut reader = Reader { file: &self.file, offset: 0 };
         let (hash, size) = pour_through(&mut reader, cap, asked, each)?;
+        self.check(hash, size)?;
+        Ok((hash, size))
+    }
+
+    /// The bytes that were copied are those of the file as it was opened and still is, and those that were expected.
+    pub(super) fn check(&self, hash: ContentHash, size: u64) -> Result<(), Error> {
         let now = sys::stat(&self.file).map_err(problem)?;
         if !now.unmoved(&self.stat) || size != now.size {
             return Err(ArgumentsError::SourceChanged {}.into());
         }
-        check_source(self.expected, hash)?;
-        Ok((hash, size))
+        check_source(self.expected, hash)
     }
 }
 

@@ -2,7 +2,6 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::expect_used,
-    clippy::print_stderr,
     clippy::unwrap_used,
     reason = "tests look at files and the environment directly, and fail by panicking"
 )]

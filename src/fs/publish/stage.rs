@@ -16,6 +16,7 @@ use super::{
     super::{
         Root,
         context::{IoContext, failure},
+        read,
         source::{Source, check_source, pour_through},
         sys::{self, LinkForm, Stat, Step},
     },
@@ -197,13 +198,17 @@ fn pour_stream(
 }
 
 /// Copies an open file, sharing its blocks where the file systems can; the source must not move meanwhile.
+///
+/// Shared blocks are hashed as they stand in our file: the source could change between the sharing and a look at it.
 fn pour_file(file: &OwnedFd, source: &Source, cap: u64, asked: &str) -> Result<(ContentHash, u64), Error> {
-    let shared = sys::clone_blocks(&source.file, file).is_ok();
-    source.hash_through(
-        cap,
-        asked,
-        |step| if shared { Ok(()) } else { write_all(file, step).at("write", asked) },
-    )
+    if sys::clone_blocks(&source.file, file).is_err() {
+        return source.hash_through(cap, asked, |step| write_all(file, step).at("write", asked));
+    }
+    let size = sys::stat(file).at("stat", asked)?.size;
+    PathError::refuse_over_write_cap(asked, size, cap)?;
+    let hash = read::hash_of(file, size).at("read staged", asked)?;
+    source.check(hash, size)?;
+    Ok((hash, size))
 }
 
 fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
