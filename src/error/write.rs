@@ -201,6 +201,9 @@ impl Reason for WriteError {
             Self::StalePrecondition { .. } => {
                 "Read the file again, redo the edit on it, send its new hash.".into()
             }
+            Self::ConcurrentWrite { problem: RaceProblem::OpenWriter, .. } => {
+                "Call again once the other program has closed the file.".into()
+            }
             Self::ConcurrentWrite { guarded: true, .. } => {
                 "Read the file again, then call with its new hash.".into()
             }
