@@ -1,6 +1,6 @@
 //! The opened vaults, found again by the identity of their folder.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::fs::{Identity, OpenDir, Root};
 
@@ -11,25 +11,45 @@ const CAP: usize = 16;
 ///
 /// Identity is compared while the kept root holds its folder open, so no other folder can have it.
 #[derive(Debug, Default)]
-pub(super) struct OpenRoots(Mutex<Vec<(Identity, Arc<Root>)>>);
+pub(super) struct OpenRoots(Mutex<Kept>);
+
+type Kept = Vec<(Identity, Arc<Root>)>;
 
 impl OpenRoots {
     /// The root kept for a freshly opened folder; else it is made of it and kept.
     pub(super) fn keep(&self, dir: OpenDir, root: impl FnOnce(OpenDir) -> Root) -> Arc<Root> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let identity = dir.identity;
-        let root = match kept.iter().position(|(known, _)| *known == identity) {
-            Some(place) => kept.remove(place).1,
-            None => Arc::new(root(dir)),
-        };
-        make_room(&mut kept);
-        kept.push((identity, Arc::clone(&root)));
-        root
+        let mut kept = self.lock();
+        if let Some(root) = use_again(&mut kept, identity) {
+            return root;
+        }
+        drop(kept);
+        // Making one may sweep what a dead process left; calls on other vaults do not wait for that.
+        let made = Arc::new(root(dir));
+        kept = self.lock();
+        use_again(&mut kept, identity).unwrap_or_else(|| {
+            make_room(&mut kept);
+            kept.push((identity, Arc::clone(&made)));
+            made
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// The kept root of that identity, which is now the most recently used.
+fn use_again(kept: &mut Kept, identity: Identity) -> Option<Arc<Root>> {
+    let place = kept.iter().position(|(known, _)| *known == identity)?;
+    let used = kept.remove(place);
+    let root = Arc::clone(&used.1);
+    kept.push(used);
+    Some(root)
+}
+
 /// The least recently used that no call holds goes first; when every one is held, the least recently used.
-fn make_room(kept: &mut Vec<(Identity, Arc<Root>)>) {
+fn make_room(kept: &mut Kept) {
     if kept.len() >= CAP {
         let idle = kept.iter().position(|(_, root)| Arc::strong_count(root) == 1);
         kept.remove(idle.unwrap_or(0));
