@@ -64,10 +64,12 @@ pub enum WriteError {
     #[error("`{path}` has changed since the hash was taken. Nothing was written.")]
     StalePrecondition { path: String, current_hash: String, current_size_in_bytes: u64 },
     /// Another writer came between the read and the publication of this call.
-    #[error("`{path}` was changed by another writer during this call: {}. Nothing was written.", problem.words())]
+    #[error("`{path}` was changed by another writer during this call: {}. {}", problem.words(), race_words(*published))]
     ConcurrentWrite {
         path: String,
         problem: RaceProblem,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        published: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         parked_at: Option<String>,
         #[serde(skip)]
@@ -137,6 +139,14 @@ impl WriteError {
     }
 }
 
+const fn race_words(published: bool) -> &'static str {
+    if published {
+        "The system then refused to put its bytes back: the new bytes stand at the name."
+    } else {
+        super::NOTHING_WRITTEN
+    }
+}
+
 const fn moved_words(published: bool) -> &'static str {
     if published {
         "The file was written and lies where its folder was moved."
@@ -162,6 +172,7 @@ impl Reason for WriteError {
 
     fn retryable(&self) -> bool {
         match self {
+            Self::ConcurrentWrite { published: true, .. } => false,
             Self::ConcurrentWrite { problem, guarded, .. } => !guarded || *problem == RaceProblem::OpenWriter,
             Self::ParentMoved { published, .. } => !published,
             Self::VaultBusy { .. } | Self::ResourceExhausted { .. } => true,
@@ -175,10 +186,10 @@ impl Reason for WriteError {
             | Self::PreconditionUnavailable { .. }
             | Self::PreconditionRequired { .. }
             | Self::StalePrecondition { .. } => Exit::Precondition,
-            Self::ConcurrentWrite { .. }
+            Self::ConcurrentWrite { published: false, .. }
             | Self::VaultBusy { .. }
             | Self::ParentMoved { published: false, .. } => Exit::Concurrent,
-            Self::ParentMoved { .. } => Exit::Partial,
+            Self::ParentMoved { .. } | Self::ConcurrentWrite { .. } => Exit::Partial,
             Self::FileExists { .. } => Exit::Exists,
             Self::StagingUnsupported { .. } | Self::MountBoundary { .. } => Exit::Unsupported,
             _ => Exit::Io,
@@ -200,6 +211,12 @@ impl Reason for WriteError {
             Self::PreconditionRequired { .. } => "Read the file, then send its hash with the write.".into(),
             Self::StalePrecondition { .. } => {
                 "Read the file again, redo the edit on it, send its new hash.".into()
+            }
+            Self::ConcurrentWrite { published: true, parked_at: Some(id), .. } => {
+                format!("Read the file again; what was displaced is kept in the history as {id}.")
+            }
+            Self::ConcurrentWrite { published: true, .. } => {
+                "Read the file again; what was displaced is in the vault's staging folder until the next start.".into()
             }
             Self::ConcurrentWrite { problem: RaceProblem::OpenWriter, .. } => {
                 "Call again once the other program has closed the file.".into()

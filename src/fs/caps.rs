@@ -116,26 +116,41 @@ impl MountFacts {
 
 /// The mounts seen so far.
 #[derive(Debug, Default)]
-pub(crate) struct Mounts(Mutex<HashMap<u64, Arc<Mount>>>);
+pub(crate) struct Mounts(Mutex<HashMap<(u64, u64), Arc<Mount>>>);
 
 impl Mounts {
-    /// The mount of that id (`STATX_MNT_ID`).
-    pub(crate) fn get(&self, id: u64) -> Arc<Mount> {
+    /// The mount that a file lies on.
+    ///
+    /// The kernel gives the id of a mount that is gone to the next one, so the device belongs to the key.
+    pub(crate) fn of(&self, stat: &sys::Stat) -> Arc<Mount> {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(seen.entry(id).or_insert_with(|| Arc::new(Mount::new(read_facts(id)))))
+        let new = || Arc::new(Mount::new(read_facts(stat.mount)));
+        Arc::clone(seen.entry((stat.mount, stat.dev)).or_insert_with(new))
     }
 }
 
 #[cfg(test)]
 impl Mounts {
     /// Takes a mount for one of that type.
-    pub(crate) fn pretend(&self, id: u64, fs_type: &str) {
+    pub(crate) fn pretend(&self, stat: &sys::Stat, fs_type: &str) {
         let facts = MountFacts { fs_type: fs_type.to_owned(), options: String::new() };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::new(Mount::new(facts)));
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert((stat.mount, stat.dev), Arc::new(Mount::new(facts)));
     }
 }
 
 impl Mount {
+    /// Keeps what a hard link showed: `EPERM` is an answer about one file, and `EIO` about the mount only where rclone
+    /// and its like say "unsupported" so.
+    pub(crate) fn learn_hard_link<T>(&self, linked: &Result<T, Errno>) {
+        self.hard_link.learn(linked, &[Errno::OPNOTSUPP, Errno::NOSYS]);
+        if self.facts.is_remote() {
+            self.hard_link.learn(linked, &[Errno::IO]);
+        }
+    }
+
     fn new(facts: MountFacts) -> Self {
         Self {
             unnamed: Ability::default(),

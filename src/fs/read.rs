@@ -110,7 +110,7 @@ impl VaultFile {
     pub(super) fn look_and_stat(&self, window: Range<u64>, hash_cap: u64) -> Result<(Look, Stat), Error> {
         for _ in 0..LOOKS {
             let before = sys::stat(&self.file).at("stat", &self.asked)?;
-            let (bytes, hash) = self.scan(&before, &window, hash_cap)?;
+            let Some((bytes, hash)) = self.scan(&before, &window, hash_cap)? else { continue };
             let after = sys::stat(&self.file).at("stat", &self.asked)?;
             if before.unmoved(&after) {
                 return Ok((Look { bytes, hash, size: after.size, modified: after.mtime }, after));
@@ -135,7 +135,7 @@ impl VaultFile {
     pub fn copy_to(&self, range: Range<u64>, out: &mut dyn Write) -> Result<io::Result<()>, Error> {
         let before = sys::stat(&self.file).at("stat", &self.asked)?;
         let mut written = Ok(());
-        stream(&self.file, range.start, range.end, before.size, |_, step| {
+        stream(&self.file, range.start, range.end.min(before.size), before.size, |_, step| {
             written = out.write_all(step);
             if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })
@@ -146,27 +146,28 @@ impl VaultFile {
         Ok(written)
     }
 
-    fn scan(
-        &self,
-        stat: &Stat,
-        window: &Range<u64>,
-        hash_cap: u64,
-    ) -> Result<(Vec<u8>, Option<ContentHash>), Error> {
+    /// One pass; none when the file was seen to have grown.
+    fn scan(&self, stat: &Stat, window: &Range<u64>, hash_cap: u64) -> Result<Option<Scanned>, Error> {
         let whole = stat.size <= hash_cap;
         let (from, to) = if whole { (0, u64::MAX) } else { (window.start, window.end) };
         let mut bytes = Vec::new();
         let mut hash = Hasher::default();
+        let mut end = 0;
         stream(&self.file, from, to, stat.size, |offset, step| {
             if whole {
                 hash.update(step);
             }
             bytes.extend_from_slice(overlap(offset, step, window));
+            end = offset + step.len() as u64;
             ControlFlow::Continue(())
         })
         .at("read", &self.asked)?;
-        Ok((bytes, whole.then(|| hash.finish())))
+        Ok((end <= stat.size).then(|| (bytes, whole.then(|| hash.finish()))))
     }
 }
+
+/// The window's bytes, and the hash of the whole where it was taken.
+type Scanned = (Vec<u8>, Option<ContentHash>);
 
 /// The part of a step that lies in the window.
 fn overlap<'a>(offset: u64, step: &'a [u8], window: &Range<u64>) -> &'a [u8] {
@@ -176,6 +177,8 @@ fn overlap<'a>(offset: u64, step: &'a [u8], window: &Range<u64>) -> &'a [u8] {
 }
 
 /// Hands the bytes from `from` to `to`, or to the end, to `each` in steps, for as long as it wants them.
+///
+/// A file that grows meanwhile is not followed: at most one byte past `size` is handed out, which shows that it grew.
 fn stream(
     file: &OwnedFd,
     from: u64,
@@ -183,16 +186,14 @@ fn stream(
     size: u64,
     mut each: impl FnMut(u64, &[u8]) -> ControlFlow<()>,
 ) -> Result<(), Errno> {
-    let wanted = to.min(size.max(from).saturating_add(1)).saturating_sub(from);
-    let mut buffer = vec![0; usize::try_from(wanted).map_or(STEP, |wanted| wanted.min(STEP))];
+    let to = to.min(size.saturating_add(1));
+    let wanted = usize::try_from(to.saturating_sub(from)).unwrap_or(STEP).min(STEP);
+    let mut buffer = vec![0; wanted];
     let mut offset = from;
-    while offset < to && !buffer.is_empty() {
-        let room = usize::try_from(to - offset).unwrap_or(usize::MAX).min(buffer.len());
+    while offset < to {
+        let room = usize::try_from(to - offset).unwrap_or(STEP).min(wanted);
         let count = sys::read_at(file, &mut buffer[..room], offset)?;
-        if count == 0 {
-            break;
-        }
-        if each(offset, &buffer[..count]).is_break() {
+        if count == 0 || each(offset, &buffer[..count]).is_break() {
             break;
         }
         offset += count as u64;

@@ -13,7 +13,6 @@ use vaultwright::error;
 
 use crate::{
     client::{Era, Process, request},
-    need,
     tools::{H, Z, b64},
 };
 

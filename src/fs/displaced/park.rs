@@ -1,7 +1,7 @@
 //! Parking: foreign bytes that cannot be put back are kept outside the vault, under an id that the caller is told.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     hash::{BuildHasher, RandomState},
     os::fd::OwnedFd,
     time::SystemTime,
@@ -11,7 +11,7 @@ use rustix::{fs::OFlags, io::Errno};
 use serde::Serialize;
 
 use super::super::{
-    HostPath, Root,
+    HostPath, Root, host,
     publish::area::{BASE32, Slot},
     read,
     sys::{self, Step},
@@ -42,6 +42,8 @@ struct Meta<'a> {
 
 const META: &str = "meta.json";
 const CONTENT: &str = "content";
+/// The most that is read of a `meta.json`.
+const META_MAX: u64 = 64 * 1024;
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
 
 /// Moves what stands in a slot into the vault's history and answers the entry's id.
@@ -53,6 +55,8 @@ pub(crate) fn park(root: &Root, slot: &mut Slot, path: &str, kind: Kind) -> Resu
 }
 
 /// The same for any name in a staging folder. `path` is where the bytes stood, when that is known.
+///
+/// An entry is there whole or not at all: `meta.json` comes last, and what fails before is removed again.
 pub(super) fn keep(
     root: &Root,
     dir: &OwnedFd,
@@ -60,19 +64,55 @@ pub(super) fn keep(
     path: Option<&str>,
     kind: Kind,
 ) -> Result<String, Errno> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = sys::open(dir, name, flags)?;
+    let file = sys::open(dir, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK)?;
     let size = sys::stat(&file)?.size;
     let hash = read::hash_of(&file, size)?;
     let history = make_folders(&history_path(root))?;
     let id = entry_id();
     sys::make_folder(&history, OsStr::new(&id), 0o700)?;
     let entry = sys::open(&history, OsStr::new(&id), FOLDER)?;
-    write_meta(&entry, &meta(&id, kind, path, hash, size))?;
-    move_in(dir, name, &file, &entry)?;
-    sys::sync_folder(&entry)?;
-    sys::sync_folder(&history)?;
-    Ok(id)
+    let moved = move_in(dir, name, &file, &entry).inspect_err(|_| forget(&history, &entry, &id))?;
+    let finished = write_meta(&entry, &meta(&id, kind, path, hash, size))
+        .and_then(|()| sys::sync_folder(&entry))
+        .and_then(|()| sys::sync_folder(&history))
+        .and_then(|()| moved.leave(dir, name));
+    match finished {
+        Ok(()) => Ok(id),
+        Err(errno) => {
+            if moved.take_back(dir, name, &entry) {
+                forget(&history, &entry, &id);
+            }
+            Err(errno)
+        }
+    }
+}
+
+/// The history has an entry of these bytes.
+pub(super) fn holds(root: &Root, hash: ContentHash) -> bool {
+    let path = history_path(root);
+    let Ok(history) = sys::open_path(path.as_path().as_os_str(), FOLDER) else { return false };
+    let mut ids = Vec::new();
+    let listed = sys::for_each_name(&history, |id, _| ids.push(sys::os_name(id).to_owned()));
+    let hash = hash.to_string();
+    let is_of = |id: &OsString| {
+        let meta = host::read(&path.join(id).join(META), META_MAX);
+        meta.is_ok_and(|(meta, _)| String::from_utf8_lossy(&meta).contains(&hash))
+    };
+    listed.is_ok() && ids.iter().any(is_of)
+}
+
+/// Removes an entry that could not be finished.
+fn forget(history: &OwnedFd, entry: &OwnedFd, id: &str) {
+    for name in [META, CONTENT] {
+        if let Err(errno) = sys::unlink(entry, OsStr::new(name))
+            && errno != Errno::NOENT
+        {
+            tracing::warn!(?errno, "an unfinished entry of the history stays");
+        }
+    }
+    if let Err(errno) = sys::remove_folder(history, OsStr::new(id)) {
+        tracing::warn!(?errno, "an unfinished entry of the history stays");
+    }
 }
 
 /// Where the history of a vault is.
@@ -100,16 +140,47 @@ fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// By rename on the same mount; else by a flushed copy, after which the name in the staging folder goes.
-fn move_in(dir: &OwnedFd, name: &OsStr, file: &OwnedFd, entry: &OwnedFd) -> Result<(), Errno> {
+/// How bytes came into an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moved {
+    /// On the same mount; the name in the staging folder is gone.
+    Renamed,
+    /// By a flushed copy; the name in the staging folder is still there.
+    Copied,
+}
+
+impl Moved {
+    /// The entry is finished: the name in the staging folder goes.
+    fn leave(self, dir: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
+        match self {
+            Self::Renamed => Ok(()),
+            Self::Copied => sys::unlink(dir, name),
+        }
+    }
+
+    /// The entry could not be finished: the bytes go back to where they were; answers whether they are there.
+    fn take_back(self, dir: &OwnedFd, name: &OsStr, entry: &OwnedFd) -> bool {
+        let back = match self {
+            Self::Renamed => sys::rename_new(entry, OsStr::new(CONTENT), dir, name),
+            Self::Copied => Ok(()),
+        };
+        if let Err(errno) = back {
+            tracing::error!(?errno, "bytes stay in an unfinished entry of the history");
+        }
+        back.is_ok()
+    }
+}
+
+/// By rename on the same mount; else by a flushed copy.
+fn move_in(dir: &OwnedFd, name: &OsStr, file: &OwnedFd, entry: &OwnedFd) -> Result<Moved, Errno> {
     match sys::rename_over(dir, name, entry, OsStr::new(CONTENT)) {
         Err(Errno::XDEV) => {}
-        other => return other,
+        other => return other.map(|()| Moved::Renamed),
     }
     let copy = sys::create_exclusive(entry, OsStr::new(CONTENT), 0o600, Step::StageNamed)?;
     copy_bytes(file, &copy)?;
     sys::sync_file(&copy)?;
-    sys::unlink(dir, name)
+    Ok(Moved::Copied)
 }
 
 fn copy_bytes(from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {

@@ -14,8 +14,8 @@ use rustix::{
 use super::{
     super::{
         Root,
-        publish::area::{BASE, IN_FOLDER, remove_base_if_bare},
-        sys,
+        publish::area::{BASE, IN_FOLDER, is_instance, remove_base_if_bare},
+        read, sys,
     },
     park::{self, Kind},
 };
@@ -29,6 +29,9 @@ const REMOTE_AGE: Duration = Duration::from_hours(24);
 /// A folder whose owner lives is locked and left alone. Each leftover of a dead one is kept in the history as
 /// `recovered`, unless it is empty, and then removed. Trouble is logged and never an error: the next sweep comes by.
 pub(crate) fn sweep_root(root: &Root) {
+    if sys::space(&root.dir.handle).is_ok_and(|space| space.read_only) {
+        return;
+    }
     sweep_folder(root, &root.dir.handle);
     let base = match sys::open(&root.dir.handle, OsStr::new(BASE), FOLDER) {
         Ok(base) => base,
@@ -60,9 +63,7 @@ fn report(swept: Result<(), Errno>) {
 
 fn folders_in(dir: &OwnedFd, prefix: &str) -> Vec<OsString> {
     names_in(dir, |name, kind| {
-        matches!(kind, FileType::Directory | FileType::Unknown)
-            && name.as_encoded_bytes().starts_with(prefix.as_bytes())
-            && name != OsStr::new(".gitignore")
+        matches!(kind, FileType::Directory | FileType::Unknown) && is_instance(name, prefix)
     })
 }
 
@@ -82,38 +83,53 @@ fn names_in(dir: &OwnedFd, wanted: impl Fn(&OsStr, FileType) -> bool) -> Vec<OsS
     names
 }
 
-/// Sweeps one instance's folder, if its owner is dead: its lock is free and it still has its name.
+/// Sweeps one instance's folder, if it is ours and its owner is dead: its lock is free and it still has its name.
 fn sweep(root: &Root, holder: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
     let dir = sys::open(holder, name, FOLDER)?;
+    let (stat, above) = (sys::stat(&dir)?, sys::stat(holder)?);
+    let ours = stat.uid == rustix::process::geteuid().as_raw();
+    if !ours || (stat.mount, stat.dev) != (above.mount, above.dev) {
+        return Ok(());
+    }
     match sys::try_lock(&dir) {
         Err(Errno::WOULDBLOCK) => return Ok(()),
         other => other?,
     }
-    let stat = sys::stat(&dir)?;
-    if !sys::stat_at(holder, name)?.is(&stat) || is_maybe_alive_elsewhere(root, &stat) {
+    let leftovers = names_in(&dir, |_, _| true);
+    if !sys::stat_at(holder, name)?.is(&stat) || is_maybe_alive_elsewhere(root, &dir, &stat, &leftovers) {
         return Ok(());
     }
-    for leftover in names_in(&dir, |_, _| true) {
-        recover(root, &dir, &leftover)?;
+    for leftover in leftovers {
+        if let Err(errno) = recover(root, &dir, &leftover) {
+            tracing::warn!(?errno, "something left by a process that died stays in the staging folder");
+        }
     }
     sys::remove_folder(holder, name)
 }
 
-fn is_maybe_alive_elsewhere(root: &Root, stat: &sys::Stat) -> bool {
-    if !root.mounts.get(stat.mount).facts.is_remote() {
-        return false;
-    }
-    let seconds = u64::try_from(stat.mtime.0).unwrap_or(0);
-    let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-    SystemTime::now().duration_since(changed).is_ok_and(|age| age < REMOTE_AGE)
+/// On a mount that other hosts share, only what nobody has touched for long is taken for dead; a time that lies ahead
+/// is another host's clock.
+fn is_maybe_alive_elsewhere(root: &Root, dir: &OwnedFd, stat: &sys::Stat, leftovers: &[OsString]) -> bool {
+    let recent = |stat: &sys::Stat| {
+        let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(stat.mtime.0).unwrap_or(0));
+        !SystemTime::now().duration_since(changed).is_ok_and(|age| age >= REMOTE_AGE)
+    };
+    root.mounts.of(stat).facts.is_remote()
+        && (recent(stat)
+            || leftovers.iter().any(|name| sys::stat_at(dir, name).is_ok_and(|stat| recent(&stat))))
 }
 
+/// Keeps a leftover's bytes in the history. What is no file, and was displaced by an exchange, stays where it is.
 fn recover(root: &Root, dir: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
     let stat = sys::stat_at(dir, name)?;
-    if stat.kind == FileType::Directory {
+    if stat.kind != FileType::RegularFile {
         return Err(Errno::ISDIR);
     }
-    if stat.kind != FileType::RegularFile || stat.size == 0 {
+    if stat.size == 0 {
+        return sys::unlink(dir, name);
+    }
+    let file = sys::open(dir, name, OFlags::RDONLY | OFlags::NOFOLLOW)?;
+    if park::holds(root, read::hash_of(&file, stat.size)?) {
         return sys::unlink(dir, name);
     }
     let id = park::keep(root, dir, name, None, Kind::Recovered)?;

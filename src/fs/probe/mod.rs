@@ -87,14 +87,14 @@ impl Root {
     }
 
     fn probe_mount(&self, dir: &OwnedFd, at: &str, write: bool) -> Result<Facts, Errno> {
-        let mount_id = sys::stat(dir)?.mount;
-        let mount = self.mounts.get(mount_id);
+        let stat = sys::stat(dir)?;
+        let mount = self.mounts.of(&stat);
         let Space { read_only, free_bytes } = sys::space(dir)?;
         let (tries, obstacle) = if write { self.try_out(dir, &mount) } else { (Tries::default(), None) };
         Ok(Facts {
             at: at.to_owned(),
             fs_type: mount.facts.fs_type.clone(),
-            mount_id,
+            mount_id: stat.mount,
             read_only,
             free_bytes,
             is_remote: mount.facts.is_remote(),

@@ -34,6 +34,7 @@ pub(crate) const BASE: &str = ".vaultwright";
 pub(crate) const IN_FOLDER: &str = ".vw-";
 /// Keeps git from seeing what stands in [`BASE`].
 const GITIGNORE: &str = ".gitignore";
+const IGNORE_ALL: &[u8] = b"*\n";
 /// Tries against other processes that remove or sweep in the same instant.
 const TRIES: usize = 16;
 /// How FUSE names a file that was unlinked while it was open. It goes with the handle, but a little after the `close`.
@@ -81,21 +82,32 @@ impl Area {
         Err(last)
     }
 
+    /// On an error nothing that was made stays.
     fn within(holder: OwnedFd, prefix: &str, root: Option<OwnedFd>) -> Result<Self, Errno> {
         let name = OsString::from(format!("{prefix}{}", random_name()));
         sys::make_folder(&holder, &name, 0o700)?;
-        let dir = sys::open(&holder, &name, FOLDER | OFlags::NOFOLLOW)?;
-        sys::try_lock(&dir)?;
-        // A sweep may have taken the folder for a dead one between its making and its locking.
-        if !sys::stat_at(&holder, &name)?.is(&sys::stat(&dir)?) {
-            return Err(Errno::NOENT);
+        match own(&holder, &name) {
+            Ok(dir) => Ok(Self { dir, name, holder, root, next: AtomicU64::new(1) }),
+            Err(errno) => {
+                if let Err(stays) = sys::remove_folder(&holder, &name) {
+                    tracing::debug!(?stays, "a staging folder stays for the next sweep");
+                }
+                if let Some(root) = &root {
+                    remove_base_if_bare(root, &holder);
+                }
+                Err(errno)
+            }
         }
-        Ok(Self { dir, name, holder, root, next: AtomicU64::new(1) })
     }
 
     /// The folder.
     pub(crate) const fn dir(&self) -> &OwnedFd {
         &self.dir
+    }
+
+    /// It is the one at the root of the vault.
+    pub(crate) const fn is_at_root(&self) -> bool {
+        self.root.is_some()
     }
 
     fn next_name(&self) -> OsString {
@@ -104,6 +116,14 @@ impl Area {
 }
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
+
+/// Opens and locks a folder that was just made.
+fn own(holder: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let dir = sys::open(holder, name, FOLDER | OFlags::NOFOLLOW)?;
+    sys::try_lock(&dir)?;
+    // A sweep may have taken the folder for a dead one between its making and its locking.
+    if sys::stat_at(holder, name)?.is(&sys::stat(&dir)?) { Ok(dir) } else { Err(Errno::NOENT) }
+}
 
 fn open_base(root: &OwnedFd, stat: &Stat) -> Result<OwnedFd, Errno> {
     let made = match sys::make_folder(root, OsStr::new(BASE), 0o700) {
@@ -120,7 +140,7 @@ fn open_base(root: &OwnedFd, stat: &Stat) -> Result<OwnedFd, Errno> {
     if made {
         forget_default_acl(&base);
     }
-    ignore_in_git(&base)?;
+    ignore_in_git(&base).inspect_err(|_| remove_base_if_bare(root, &base))?;
     Ok(base)
 }
 
@@ -135,7 +155,13 @@ fn forget_default_acl(base: &OwnedFd) {
 
 fn ignore_in_git(base: &OwnedFd) -> Result<(), Errno> {
     match sys::create_exclusive(base, OsStr::new(GITIGNORE), 0o600, Step::StageNamed) {
-        Ok(file) => sys::write(&file, b"*\n").map(drop),
+        Ok(file) => match sys::write(&file, IGNORE_ALL) {
+            Ok(count) if count == IGNORE_ALL.len() => Ok(()),
+            written => {
+                sys::unlink(base, OsStr::new(GITIGNORE))?;
+                Err(written.err().unwrap_or(Errno::NOSPC))
+            }
+        },
         Err(Errno::EXIST) => Ok(()),
         Err(errno) => Err(errno),
     }
@@ -206,6 +232,11 @@ impl Root {
                 Err(errno) => return Err(failure(errno, "make staging folder", target.asked())),
             }
         }
+        self.area_beside(target)
+    }
+
+    /// A staging folder inside the file's own folder, for one call.
+    pub(super) fn area_beside(&self, target: &Target<'_>) -> Result<Arc<Area>, Error> {
         sweep::sweep_folder(self, target.dir());
         let area = Area::in_folder(target.dir());
         area.map(Arc::new).map_err(|errno| failure(errno, "make staging folder", target.asked()))
@@ -228,6 +259,12 @@ impl Root {
 /// What of the name of the staging folder at the root means that it is not for us.
 const UNUSABLE_BASE: &[Errno] =
     &[Errno::XDEV, Errno::ROFS, Errno::ACCESS, Errno::PERM, Errno::NOTDIR, Errno::LOOP];
+
+/// The name is one that we give to a staging folder: the prefix and 12 characters of base32, and nothing else.
+pub(crate) fn is_instance(name: &OsStr, prefix: &str) -> bool {
+    let id = name.as_encoded_bytes().strip_prefix(prefix.as_bytes());
+    id.is_some_and(|id| id.len() == 12 && id.iter().all(|letter| BASE32.contains(letter)))
+}
 
 /// 60 random bits as 12 characters of base32.
 pub(crate) fn random_name() -> String {

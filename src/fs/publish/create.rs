@@ -8,7 +8,7 @@ use super::{
     super::{
         Place, Root,
         context::failure,
-        sys::{self, Step},
+        sys::{self, Stat, Step},
     },
     Content, DurableReason, Guarantee, Warning, Written,
     area::Slot,
@@ -51,7 +51,7 @@ pub(super) fn create(
     match create_once(root, place, content, promise) {
         // A folder that was removed, not moved: the path may lead to a new one.
         Err(Error::Write(WriteError::ParentMoved { published: false, .. }))
-            if content.can_be_read_again() && place.is_removed() =>
+            if content.can_be_read_again() && (place.is_removed() || !place.missing.is_empty()) =>
         {
             let again = root.same_place(&place.requested, &place.canonical())?;
             create_once(root, &again, content, promise)
@@ -141,7 +141,8 @@ pub(super) fn publish(
     promise: Promise,
 ) -> Result<Published, Error> {
     let lock = target.lock_folder(root.config.lock_timeout)?;
-    root.refuse_variant_now(target)?;
+    root.refuse_variant_now(target)
+        .map_err(|error| if target.is_removed() { target.moved(false) } else { error })?;
     let named = staged.slot.is_some();
     let taken = match staged.slot.as_mut() {
         None => {
@@ -173,15 +174,17 @@ fn take_name(
     }
     if root.config.max_tier.0 <= 3 && target.mount.hard_link.worth_trying() {
         let linked = sys::link(slot.dir(), slot.name(), target.dir(), target.name());
-        target.mount.hard_link.learn(&linked, NO_HARD_LINK);
+        target.mount.learn_hard_link(&linked);
         if !unsupported(linked, NO_HARD_LINK) {
             return linked.map(|()| Guarantee::Linearizable);
         }
     }
-    if promise == Promise::NoClobber {
-        hold_place(target)?;
-    }
-    sys::rename_over(slot.dir(), slot.name(), target.dir(), target.name())?;
+    let held = if promise == Promise::NoClobber { Some(hold_place(target)?) } else { None };
+    sys::rename_over(slot.dir(), slot.name(), target.dir(), target.name()).inspect_err(|_| {
+        if let Some(held) = held {
+            give_up_place(target, &held);
+        }
+    })?;
     Ok(moved_out(slot, Guarantee::BestEffort))
 }
 
@@ -196,11 +199,21 @@ fn moved_out(slot: &mut Slot, guarantee: Guarantee) -> Guarantee {
 
 /// Takes the name with an empty file where nothing else can: the one tier on which a reader may see it, and on which
 /// a writer that comes in this instant is lost.
-fn hold_place(target: &Target<'_>) -> Result<(), Errno> {
+fn hold_place(target: &Target<'_>) -> Result<Stat, Errno> {
     let held = sys::create_exclusive(target.dir(), target.name(), 0o666, Step::Placeholder)?;
     let ours = sys::stat(&held)?;
-    let there = sys::stat_at(target.dir(), target.name())?;
-    if there.is(&ours) && there.size == 0 { Ok(()) } else { Err(Errno::EXIST) }
+    let there = sys::stat_at(target.dir(), target.name()).inspect_err(|_| give_up_place(target, &ours))?;
+    if there.is(&ours) && there.size == 0 { Ok(ours) } else { Err(Errno::EXIST) }
+}
+
+/// Removes the empty file that held the name, if it is still that.
+fn give_up_place(target: &Target<'_>, held: &Stat) {
+    let there = sys::stat_at(target.dir(), target.name());
+    if there.is_ok_and(|there| there.is(held) && there.size == 0)
+        && let Err(errno) = sys::unlink(target.dir(), target.name())
+    {
+        tracing::warn!(?errno, "an empty file stays at the name of a refused write");
+    }
 }
 
 /// Why the name could not be taken.

@@ -40,46 +40,53 @@ impl Root {
 
     fn create_batch(&self, places: &[Place], contents: Vec<Content>) -> Vec<Outcome<Written>> {
         let staged = places.iter().zip(contents).map(|(place, content)| self.stage_one(place, content));
-        let mut staged: Vec<_> = staged.collect();
+        let mut files: Vec<_> = staged.collect();
         if self.config.durable {
-            flush(&mut staged);
+            flush(&mut files);
         }
-        let published: Vec<_> = staged
-            .into_iter()
-            .map(|one| {
-                let (target, staged) = one?;
-                let published = create::publish(self, &target, staged, Promise::NoClobber)?;
-                Ok((target, published))
-            })
-            .collect();
+        // A refused file gives its folders up only after all are published: others may be going into them.
+        let published: Vec<_> = files.into_iter().map(|file| file.map(|file| file.publish(self))).collect();
         let mut flushed = FlushedFolders::default();
-        published
-            .into_iter()
-            .map(|one| one.map(|(target, file)| flushed.answer(self, target, file)))
-            .collect()
+        let answers = published.into_iter().map(|file| {
+            let (target, published) = file?;
+            Ok(flushed.answer(self, target, published?))
+        });
+        answers.collect()
     }
 
-    fn stage_one<'place>(
-        &self,
-        place: &'place Place,
-        mut content: Content,
-    ) -> Outcome<(Target<'place>, Staged)> {
+    fn stage_one<'place>(&self, place: &'place Place, mut content: Content) -> Outcome<Batched<'place>> {
         if place.exists() {
             return Err(create::exists(self, place));
         }
         let target = Target::open(self, place)?;
-        let staged = create::stage_new(self, &target, &mut content, Promise::NoClobber, Flush::Later)?;
-        Ok((target, staged))
+        let staged = create::stage_new(self, &target, &mut content, Promise::NoClobber, Flush::Later);
+        Ok(Batched { target, staged })
+    }
+}
+
+/// A file of a batch, staged or refused, whose folders are there.
+struct Batched<'place> {
+    target: Target<'place>,
+    staged: Outcome<Staged>,
+}
+
+impl<'place> Batched<'place> {
+    fn publish(self, root: &Root) -> (Target<'place>, Outcome<Published>) {
+        let published =
+            self.staged.and_then(|staged| create::publish(root, &self.target, staged, Promise::NoClobber));
+        (self.target, published)
     }
 }
 
 /// Flushes all staged files before any gets its name.
 ///
 /// `syncfs` first, where it pays; the `fdatasync` of each file after it finds nothing to do but that file's own error.
-fn flush(staged: &mut [Outcome<(Target<'_>, Staged)>]) {
-    if staged.iter().flatten().count() >= WORTH_ONE_FLUSH {
+fn flush(files: &mut [Outcome<Batched<'_>>]) {
+    let staged =
+        || files.iter().flatten().filter_map(|file| Some((&file.target, file.staged.as_ref().ok()?)));
+    if staged().count() >= WORTH_ONE_FLUSH {
         let mut mounts = HashSet::new();
-        for (target, staged) in staged.iter().flatten() {
+        for (target, staged) in staged() {
             if mounts.insert((target.stat.mount, target.stat.dev))
                 && let Err(errno) = sys::sync_all(&staged.file)
             {
@@ -87,13 +94,10 @@ fn flush(staged: &mut [Outcome<(Target<'_>, Staged)>]) {
             }
         }
     }
-    for one in staged {
-        let failed = match one {
-            Ok((target, staged)) => sys::sync_file(&staged.file).at(FLUSH, target.asked()).err(),
-            Err(_) => None,
-        };
-        if let Some(error) = failed {
-            *one = Err(error);
+    for Batched { target, staged } in files.iter_mut().flatten() {
+        let flushed = staged.as_ref().map_or(Ok(()), |staged| sys::sync_file(&staged.file));
+        if let Err(error) = flushed.at(FLUSH, target.asked()) {
+            *staged = Err(error);
         }
     }
 }
@@ -104,12 +108,7 @@ struct FlushedFolders(HashMap<(u64, u64), Result<(), DurableReason>>);
 
 impl FlushedFolders {
     fn answer(&mut self, root: &Root, target: Target<'_>, published: Published) -> Written {
-        let durable = if root.config.durable {
-            let flushed = target.folders_to_sync().try_for_each(|folder| self.flush(folder));
-            flushed.and_then(|()| sync::lasts(&target.mount.facts))
-        } else {
-            Err(DurableReason::Level)
-        };
+        let durable = sync::last(root, &target, &published.file, |folder| self.flush(folder));
         published.answer(target, durable)
     }
 

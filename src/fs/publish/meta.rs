@@ -15,22 +15,27 @@ use super::{
 /// Computed by the kernel, or bound to one inode: never copied.
 const NEVER_COPIED: &[&str] = &["security.ima", "security.evm", "security.capability"];
 const ACCESS_ACL: &str = "system.posix_acl_access";
+/// The set-user-id and set-group-id bits.
+const SET_ID: u32 = 0o6000;
 const NANOS_PER_MILLI: u32 = 1_000_000;
 
-/// Gives a staged file owner, mode and extended attributes of the file it will replace.
+/// Gives a staged file owner, extended attributes and mode of the file it will replace.
 ///
-/// Nothing here refuses a write: what could not be kept is answered as a warning.
+/// Nothing here refuses a write: what could not be kept is answered as a warning. The order counts: a change of owner
+/// clears the set-id bits, a mode without write permission refuses attributes, and the mode changes an ACL.
 pub(super) fn copy(from: Option<&OwnedFd>, incumbent: &Stat, to: &OwnedFd, staged: &Stat) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    warnings.extend(copy_owner(incumbent, to, staged));
-    if let Err(errno) = sys::set_mode(to, incumbent.mode) {
+    let owner = copy_owner(incumbent, to, staged);
+    let (acl, others) = from.map_or_else(Default::default, |from| attributes(from, to));
+    let mut dropped = from.map_or_else(Vec::new, |from| copy_attributes(from, to, &others));
+    // Set-id bits belong to the owner they were given under: another must not get them with the caller's bytes.
+    let mode = if owner.is_some() { incumbent.mode & !SET_ID } else { incumbent.mode };
+    if let Err(errno) = sys::set_mode(to, mode) {
         tracing::warn!(?errno, "the mode of a replaced file could not be kept");
     }
-    warnings.extend(from.and_then(|from| copy_attributes(from, to)));
-    if incumbent.nlink > 1 {
-        warnings.push(Warning::HardLinksBroken(incumbent.nlink - 1));
-    }
-    warnings
+    dropped.extend(from.map_or_else(Vec::new, |from| copy_attributes(from, to, &acl)));
+    let attributes = (!dropped.is_empty()).then_some(Warning::XattrsDropped(dropped));
+    let links = (incumbent.nlink > 1).then(|| Warning::HardLinksBroken(incumbent.nlink - 1));
+    [owner, attributes, links].into_iter().flatten().collect()
 }
 
 /// Before the mode: a change of owner clears the set-id bits.
@@ -49,22 +54,24 @@ fn copy_owner(incumbent: &Stat, to: &OwnedFd, staged: &Stat) -> Option<Warning> 
     Some(Warning::OwnerChanged)
 }
 
-fn copy_attributes(from: &OwnedFd, to: &OwnedFd) -> Option<Warning> {
+/// The attributes to copy: an ACL, and the others. A name that cannot be listed stands as `*` and fails to be copied.
+fn attributes(from: &OwnedFd, to: &OwnedFd) -> (Vec<OsString>, Vec<OsString>) {
     let names = match sys::attribute_names(from) {
         Ok(names) => names,
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => return None,
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Vec::new(),
         // A file system that says the same of a new file has no attributes: rclone answers `EIO`.
-        Err(errno) if sys::attribute_names(to) == Err(errno) => return None,
-        Err(_) => return Some(Warning::XattrsDropped(vec!["*".into()])),
+        Err(errno) if sys::attribute_names(to) == Err(errno) => Vec::new(),
+        Err(_) => vec!["*".into()],
     };
-    let dropped: Vec<String> = names
-        .iter()
-        .filter(|name| is_copied(name))
-        .filter(|name| copy_attribute(from, to, name).is_err())
-        .map(|name| name.to_string_lossy().into_owned())
-        .filter(|name| name != "system.nfs4_acl")
-        .collect();
-    (!dropped.is_empty()).then_some(Warning::XattrsDropped(dropped))
+    names.into_iter().filter(|name| is_copied(name)).partition(|name| name == ACCESS_ACL)
+}
+
+/// Copies attributes and answers the names of those that could not be.
+fn copy_attributes(from: &OwnedFd, to: &OwnedFd, names: &[OsString]) -> Vec<String> {
+    let failed = names.iter().filter(|name| copy_attribute(from, to, name).is_err());
+    let told = failed.map(|name| name.to_string_lossy().into_owned());
+    // The kernel of the server decides over these, and seldom in our favour.
+    told.filter(|name| name != "system.nfs4_acl").collect()
 }
 
 fn is_copied(name: &OsStr) -> bool {

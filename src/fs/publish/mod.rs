@@ -207,7 +207,13 @@ impl Content {
 }
 
 fn race(path: &VaultPath, problem: crate::error::RaceProblem, guarded: bool) -> WriteError {
-    WriteError::ConcurrentWrite { path: path.as_str().to_owned(), problem, parked_at: None, guarded }
+    WriteError::ConcurrentWrite {
+        path: path.as_str().to_owned(),
+        problem,
+        published: false,
+        parked_at: None,
+        guarded,
+    }
 }
 
 /// What a call that may replace a file was given.

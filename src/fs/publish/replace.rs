@@ -72,34 +72,60 @@ pub(super) fn replace_named(
     locked: bool,
 ) -> Result<Written, Error> {
     let old = open_old(root, target.place, guard)?;
+    let replacing = Replacing { root, target, guard, locked, old };
     let area = root.area(target)?;
-    let (mut staged, mut warnings) = stage_like(root, target, &area, &old, content)?;
-    // The bytes of a stream are known only now.
-    if old.hash == Some(staged.hash) {
-        return Ok(Written::unchanged(target.path(), staged.hash, staged.size));
+    match replacing.through(&area, content) {
+        // A quota project or an encrypted folder takes no name from outside itself, though the mount is one.
+        Err(Error::Write(WriteError::MountBoundary { .. }))
+            if area.is_at_root() && content.can_be_read_again() =>
+        {
+            replacing.through(&root.area_beside(target)?, content)
+        }
+        other => other,
     }
-    let mut slot = staged.slot.take().ok_or_else(|| failure(Errno::IO, "stage", target.asked()))?;
-    let swap = Swap { root, target, old: &old, staged: &staged, guard };
-    let (displaced, guarantee) = {
-        let _folder = if locked { None } else { Some(target.lock_folder(root.config.lock_timeout)?) };
-        swap.publish(&mut slot)?
-    };
-    let durable = sync::after_publishing(root, target, &staged.file);
-    announce(target, &staged);
-    if durable == Err(DurableReason::SyncFailed) {
-        warnings.push(Warning::NotDurable);
+}
+
+/// A replacement whose old file is known.
+struct Replacing<'call> {
+    root: &'call Root,
+    target: &'call Target<'call>,
+    guard: Guard,
+    locked: bool,
+    old: Old,
+}
+
+impl Replacing<'_> {
+    /// Stages in that folder, then swaps the names.
+    fn through(&self, area: &Arc<Area>, content: &mut Content) -> Result<Written, Error> {
+        let Self { root, target, guard, locked, old } = self;
+        let (mut staged, mut warnings) = stage_like(root, target, area, old, content)?;
+        // The bytes of a stream are known only now.
+        if old.hash == Some(staged.hash) {
+            return Ok(Written::unchanged(target.path(), staged.hash, staged.size));
+        }
+        let mut slot = staged.slot.take().ok_or_else(|| failure(Errno::IO, "stage", target.asked()))?;
+        let swap = Swap { root, target, old, staged: &staged, guard: *guard };
+        let (displaced, guarantee) = {
+            let _folder = if *locked { None } else { Some(target.lock_folder(root.config.lock_timeout)?) };
+            swap.publish(&mut slot)?
+        };
+        let durable = sync::after_publishing(root, target, &staged.file);
+        announce(target, &staged);
+        if durable == Err(DurableReason::SyncFailed) {
+            warnings.push(Warning::NotDurable);
+        }
+        Ok(Written {
+            path: target.path().clone(),
+            hash: staged.hash,
+            size: staged.size,
+            changed: true,
+            previous: Some(displaced),
+            durable: Some(durable),
+            guarantee: sync::guarantee(guarantee, target),
+            warnings,
+            created_folders: Vec::new(),
+        })
     }
-    Ok(Written {
-        path: target.path().clone(),
-        hash: staged.hash,
-        size: staged.size,
-        changed: true,
-        previous: Some(displaced),
-        durable: Some(durable),
-        guarantee: sync::guarantee(guarantee, target),
-        warnings,
-        created_folders: Vec::new(),
-    })
 }
 
 /// An exchange reads as a deletion to those who believe events; one more event on the name makes them look again.

@@ -22,7 +22,8 @@ impl Swap<'_> {
     /// Undoes an exchange whose displaced file was not what was expected, before the lease on it ends: an opener that
     /// is held back then writes to the file that is at its name.
     pub(super) fn swap_back(&self, slot: &mut Slot, found: Found) -> Error {
-        let displaced = sys::stat_at(slot.dir(), slot.name());
+        // The oldest version that is not yet accounted for: it ends in the history when newer ones have come.
+        let mut oldest = sys::stat_at(slot.dir(), slot.name());
         for _ in 0..ROUNDS {
             if let Err(errno) = self.exchange(slot) {
                 return self.cannot_go_back(slot, found, errno);
@@ -35,14 +36,16 @@ impl Swap<'_> {
                 Out::OursEdited => return self.parked(slot, RaceProblem::Content),
                 Out::Newer => {}
             }
-            // A newer version came to the name meanwhile and must stay there; what we displaced is the older one.
-            if self.exchange(slot).is_err() {
+            let newer = sys::stat_at(slot.dir(), slot.name());
+            if same(newer, oldest) {
                 return self.parked(slot, RaceProblem::Replaced);
             }
-            let back = sys::stat_at(slot.dir(), slot.name());
-            if back.is_ok_and(|back| displaced.is_ok_and(|displaced| back.is(&displaced))) {
+            // A newer version came to the name meanwhile and must stay there; what was there before is the older one.
+            if self.exchange(slot).is_err() || same(sys::stat_at(slot.dir(), slot.name()), oldest) {
                 return self.parked(slot, RaceProblem::Replaced);
             }
+            // And one newer still, which is in our hands now; the round begins anew with the one at the name.
+            oldest = newer;
         }
         self.parked(slot, RaceProblem::Replaced)
     }
@@ -72,25 +75,32 @@ impl Swap<'_> {
         }
     }
 
-    /// The name was given up by somebody in this instant: what we displaced is theirs, and is parked.
+    /// The exchange back was refused. Where the name was given up by somebody in this instant, what we displaced is
+    /// theirs; where our text still stands at it, the caller is told so. What was displaced is parked.
     fn cannot_go_back(&self, slot: &mut Slot, found: Found, errno: Errno) -> Error {
         match (found, errno) {
             (Found::Moved, _) => self.target.moved(true),
             (_, Errno::NOENT) => self.parked(slot, RaceProblem::Deleted),
-            _ => self.parked(slot, RaceProblem::Replaced),
+            (Found::Race(problem), _) => self.parked(slot, problem),
+            _ => self.parked(slot, RaceProblem::Content),
         }
     }
 
     /// A kept link of the old file goes back over our text, if that is still at the name; otherwise it is parked.
     pub(super) fn put_kept_back(&self, kept: &mut Slot, found: Found) -> Error {
-        let ours = sys::stat_at(self.target.dir(), self.target.name())
-            .is_ok_and(|there| there.is(&self.staged.stat));
-        if ours && sys::rename_over(kept.dir(), kept.name(), self.target.dir(), self.target.name()).is_ok() {
+        if self.is_ours_at_name()
+            && sys::rename_over(kept.dir(), kept.name(), self.target.dir(), self.target.name()).is_ok()
+        {
             return self.refusal(found);
         }
         self.parked(kept, RaceProblem::Replaced)
     }
 
+    fn is_ours_at_name(&self) -> bool {
+        same(sys::stat_at(self.target.dir(), self.target.name()), Ok(self.staged.stat))
+    }
+
+    /// Keeps what stands in the slot in the history, and says whether our text stands at the name all the same.
     fn parked(&self, slot: &mut Slot, problem: RaceProblem) -> Error {
         let entry = park::park(self.root, slot, self.target.path().as_str(), Kind::Conflict);
         let parked_at = entry.inspect_err(|errno| {
@@ -99,6 +109,7 @@ impl Swap<'_> {
         WriteError::ConcurrentWrite {
             path: self.target.asked().to_owned(),
             problem,
+            published: self.is_ours_at_name(),
             parked_at: parked_at.ok(),
             guarded: self.guard != Guard::None,
         }
@@ -117,6 +128,11 @@ impl Swap<'_> {
             Found::Failed(errno) => failure(errno, "verify", self.target.asked()),
         }
     }
+}
+
+/// Both were found, and are one file.
+fn same(one: Result<Stat, Errno>, other: Result<Stat, Errno>) -> bool {
+    one.is_ok_and(|one| other.is_ok_and(|other| one.is(&other)))
 }
 
 /// What a swap back took from the name.

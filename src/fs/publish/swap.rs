@@ -99,7 +99,7 @@ impl Swap<'_> {
         self.last_look()?;
         let mut kept = slot.beside();
         let linked = sys::link(self.target.dir(), self.target.name(), kept.dir(), kept.name());
-        self.target.mount.hard_link.learn(&linked, NO_HARD_LINK);
+        self.target.mount.learn_hard_link(&linked);
         match linked {
             Ok(()) => kept.fill(),
             Err(errno) if NO_HARD_LINK.contains(&errno) => return Ok(None),

@@ -52,31 +52,36 @@ impl DurableReason {
     }
 }
 
-/// Makes a published file last as the level says.
+/// Makes a published file last as the level says; the folders are flushed by `sync_folder`.
 ///
-/// On btrfs the file is flushed once more: older kernels skipped the flush of a file that had no name yet.
-pub(super) fn after_publishing(
+/// After the commit: a failure is an answer, never an error. On btrfs the file is flushed once more: older kernels
+/// skipped the flush of a file that had no name yet.
+pub(super) fn last(
     root: &Root,
     target: &Target<'_>,
     file: &OwnedFd,
+    sync_folder: impl FnMut(&OwnedFd) -> Result<(), DurableReason>,
 ) -> Result<(), DurableReason> {
-    if root.config.durable
-        && target.mount.facts.fs_type == "btrfs"
+    if !root.config.durable {
+        return Err(DurableReason::Level);
+    }
+    if target.mount.facts.fs_type == "btrfs"
         && let Err(errno) = sys::sync_file(file)
     {
         tracing::warn!(?errno, "the second flush of a published file failed");
         return Err(DurableReason::SyncFailed);
     }
-    sync_folders(root, target)
-}
-
-/// Flushes the folders whose names changed. After the commit: a failure is an answer, never an error.
-fn sync_folders(root: &Root, target: &Target<'_>) -> Result<(), DurableReason> {
-    if !root.config.durable {
-        return Err(DurableReason::Level);
-    }
     target.folders_to_sync().try_for_each(sync_folder)?;
     lasts(&target.mount.facts)
+}
+
+/// The same for a file by itself.
+pub(super) fn after_publishing(
+    root: &Root,
+    target: &Target<'_>,
+    file: &OwnedFd,
+) -> Result<(), DurableReason> {
+    last(root, target, file, sync_folder)
 }
 
 /// Flushes one folder.

@@ -106,7 +106,7 @@ impl<'place> Target<'place> {
     pub(super) fn open(root: &Root, place: &'place Place) -> Result<Self, Error> {
         let made = MadeFolders::make(place)?;
         let stat = sys::stat(made.innermost()).at("stat folder", place.asked())?;
-        let mount = root.mounts.get(stat.mount);
+        let mount = root.mounts.of(&stat);
         let canonical = place.canonical_folder();
         Ok(Self { place, made, stat, mount, canonical })
     }

@@ -4,6 +4,7 @@ use super::{
     super::{Lookup, Place, Root},
     Content, Written,
     create::{self, Promise},
+    race,
     replace::{self, Guard},
     stale,
     target::Target,
@@ -105,19 +106,13 @@ impl Edit<'_> {
     /// The hash that this call read went stale within the call: to the caller that is a race, and one worth a retry
     /// unless the hash was the caller's own.
     fn settle(&self, target: &Target<'_>, error: Error) -> Error {
-        let guarded = self.caller.is_some();
-        let path = target.asked().to_owned();
+        let as_race = |problem| race(&target.place.requested, problem, self.caller.is_some()).into();
         match error {
-            Error::Write(WriteError::StalePrecondition { .. }) => {
-                WriteError::ConcurrentWrite { path, problem: RaceProblem::Content, parked_at: None, guarded }
-                    .into()
-            }
-            Error::Write(WriteError::NoIncumbent { .. }) => {
-                WriteError::ConcurrentWrite { path, problem: RaceProblem::Deleted, parked_at: None, guarded }
-                    .into()
-            }
-            Error::Write(WriteError::ConcurrentWrite { problem, parked_at, .. }) => {
-                WriteError::ConcurrentWrite { path, problem, parked_at, guarded }.into()
+            Error::Write(WriteError::StalePrecondition { .. }) => as_race(RaceProblem::Content),
+            Error::Write(WriteError::NoIncumbent { .. }) => as_race(RaceProblem::Deleted),
+            Error::Write(WriteError::ConcurrentWrite { path, problem, published, parked_at, .. }) => {
+                let guarded = self.caller.is_some();
+                WriteError::ConcurrentWrite { path, problem, published, parked_at, guarded }.into()
             }
             other => other,
         }
@@ -129,7 +124,8 @@ fn lost_race(result: &Result<Written, Error>) -> bool {
     matches!(
         result,
         Err(Error::Write(
-            WriteError::ConcurrentWrite { parked_at: None, .. } | WriteError::FileExists { .. }
+            WriteError::ConcurrentWrite { published: false, parked_at: None, .. }
+                | WriteError::FileExists { .. }
         ) | Error::Path(PathError::FileChanging { .. }))
     )
 }

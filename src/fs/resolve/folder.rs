@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsStr,
-    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    os::fd::OwnedFd,
     path::Path,
     sync::{
         Arc,
@@ -134,7 +134,8 @@ impl Root {
         for _ in 0..NAME_READS {
             let root = sys::name_of(&self.dir.handle).ok()?;
             let name = sys::name_of(dir).ok()?;
-            if name.as_bytes().ends_with(b" (deleted)") {
+            // The kernel's mark of a removed folder, ` (deleted)`, could be a name as well.
+            if sys::stat(dir).ok()?.nlink == 0 {
                 return Some(Err(Missed::Moved));
             }
             if let Ok(below) = Path::new(&name).strip_prefix(&root) {

@@ -115,12 +115,27 @@ impl Place {
 /// A name on disk, what lies there, and the settled stat of a folder whose names were looked through.
 type Named = (String, Option<Stat>, Option<Stat>);
 
+/// How often a path is looked up while folders on it come and go.
+const LOOK_UPS: usize = 8;
+
 impl Root {
     /// Looks a path up on disk: each folder on the way and the name, exactly first, then by NFC, then by case as
     /// `lookup` says.
     ///
     /// Nothing is made. A missing file is no error for [`Lookup::Create`]; missing folders are then noted.
     pub fn place(&self, path: &VaultPath, lookup: Lookup) -> Result<Place, Error> {
+        let mut tries = 1..LOOK_UPS;
+        loop {
+            match self.place_once(path, lookup) {
+                // A folder went away between two steps: the path may lead elsewhere, or nowhere, by now.
+                Err(Error::Write(WriteError::ParentMoved { published: false, .. }))
+                    if tries.next().is_some() => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn place_once(&self, path: &VaultPath, lookup: Lookup) -> Result<Place, Error> {
         let (folder, missing) = self.find_folder(path, lookup)?;
         if !missing.is_empty() {
             return absent_place(path, folder, &missing);
@@ -159,8 +174,7 @@ impl Root {
             };
             let below = VaultPath::found(&folder.spelled, &found);
             folder = self.open_folder(below.as_str()).map_err(|missed| match missed {
-                // The name is there and leads to nothing: a dangling link, below which nothing can be made.
-                Missed::Absent => not_a_folder(path, below.as_str()),
+                Missed::Absent => self.nothing_behind(&folder, &found, path),
                 missed => self.missed(missed, path),
             })?;
         }
@@ -180,8 +194,17 @@ impl Root {
             Ok(_) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(failure(errno, "look up", path.as_str())),
         }
-        let twins = names::twins(&folder.dir, name).at("list", path.as_str())?;
+        let twins = list_twins(folder, name, path)?;
         self.choose(&twins, folder, path, lookup)
+    }
+
+    /// A name was there, but no folder behind it: a dangling link, below which nothing can be made, or a folder that
+    /// went away in this instant.
+    fn nothing_behind(&self, folder: &Folder, name: &str, path: &VaultPath) -> Error {
+        if sys::stat_at(&folder.dir, OsStr::new(name)).is_ok_and(|there| there.kind == FileType::Symlink) {
+            return not_a_folder(path, VaultPath::found(&folder.spelled, name).as_str());
+        }
+        self.missed(Missed::Moved, path)
     }
 
     /// Of the names that fit without being equal: the one that is meant, or why none is.
@@ -231,7 +254,7 @@ impl Root {
             Err(errno) => return Err(failure(errno, "look up", path.as_str())),
         }
         let listed = if lookup == Lookup::Create { settled(&folder.dir) } else { None };
-        let twins = names::twins(&folder.dir, path.name()).at("list", path.as_str())?;
+        let twins = list_twins(folder, path.name(), path)?;
         match self.choose(&twins, folder, path, lookup)? {
             Some(name) => {
                 let leaf = sys::stat_at(&folder.dir, OsStr::new(&name)).at("look up", path.as_str())?;
@@ -305,6 +328,14 @@ impl Root {
         }
         way
     }
+}
+
+/// Twins of a name; a folder that was removed meanwhile answers `ENOENT`.
+fn list_twins(folder: &Folder, name: &str, path: &VaultPath) -> Result<names::Twins, Error> {
+    names::twins(&folder.dir, name).map_err(|errno| match errno {
+        Errno::NOENT => WriteError::ParentMoved { path: path.as_str().to_owned(), published: false }.into(),
+        errno => failure(errno, "list", path.as_str()),
+    })
 }
 
 fn not_a_folder(path: &VaultPath, existing: &str) -> Error {
@@ -419,7 +450,7 @@ mod tests {
         let (folder, root) = scratch();
         std::fs::create_dir(folder.path().join("Notes")).unwrap();
         std::fs::write(folder.path().join("Notes/Note.md"), "n").unwrap();
-        root.mounts.pretend(sys::stat(&root.dir.handle).unwrap().mount, "vfat");
+        root.mounts.pretend(&sys::stat(&root.dir.handle).unwrap(), "vfat");
         let place = |path, lookup| root.place(&VaultPath::parse(path).unwrap(), lookup);
         let listed = place("Notes/Note.md", Lookup::Create).unwrap();
         assert!(listed.exists() && listed.requested().is_none());
@@ -438,7 +469,7 @@ mod tests {
         let path = VaultPath::parse("Note.md").unwrap();
         let respelt = |name| root.is_respelt(&open, name, &there, &path).unwrap();
         assert!(!respelt("./Note.md"));
-        root.mounts.pretend(there.mount, "vfat");
+        root.mounts.pretend(&there, "vfat");
         assert!(respelt("./Note.md") && !respelt("Note.md"));
     }
 }

@@ -54,7 +54,7 @@ pub(in crate::fs) fn lists(dir: &OwnedFd, name: &str) -> Result<bool, Errno> {
 impl Root {
     /// The folder may answer to names that it does not list.
     pub(super) fn folds_case(&self, folder: &Folder) -> bool {
-        sys::stat(&folder.dir).is_ok_and(|stat| self.mounts.get(stat.mount).facts.folds_case())
+        sys::stat(&folder.dir).is_ok_and(|stat| self.mounts.of(&stat).facts.folds_case())
     }
 
     /// The file system found something under a name that it does not list: it folds case, and this is a twin.
@@ -65,7 +65,7 @@ impl Root {
         there: &Stat,
         path: &VaultPath,
     ) -> Result<bool, Error> {
-        if !self.mounts.get(there.mount).facts.folds_case() {
+        if !self.mounts.of(there).facts.folds_case() {
             return Ok(false);
         }
         lists(&folder.dir, name).map(|listed| !listed).at("list", path.as_str())
