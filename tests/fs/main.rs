@@ -16,6 +16,7 @@ mod create;
 mod errors;
 mod foreign;
 mod group;
+mod hardening;
 mod kills;
 mod lab;
 mod limits;
