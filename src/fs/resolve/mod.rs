@@ -5,30 +5,34 @@
 
 mod folder;
 mod names;
+mod place;
 mod walk;
 
+pub(super) use place::handle;
+pub use place::{OUTSIDE, Place};
+
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsStr,
     os::fd::OwnedFd,
     time::{Duration, SystemTime},
 };
 
 use rustix::{fs::FileType, io::Errno};
 
-use self::folder::{Folder, Missed};
+use self::{
+    folder::{Folder, Missed},
+    place::absent_place,
+};
 use super::{
     Root,
     context::{IoContext, failure},
     sys::{self, Stat},
 };
 use crate::{
-    error::{Error, FileKind, LinkProblem, PathError, WriteError},
+    error::{Error, LinkProblem, PathError, WriteError},
     path::VaultPath,
     text::fold,
 };
-
-/// What stands for the target of a link that leaves the vault.
-pub const OUTSIDE: &str = "outside the vault";
 
 /// What a path is looked up for; decides what a name that differs only in case means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,77 +43,6 @@ pub enum Lookup {
     Create,
     /// Editing or deleting: a case twin is another file.
     Edit,
-}
-
-/// Where a path leads: an open folder, the name in it, and what lies at the name.
-#[derive(Debug)]
-pub struct Place {
-    pub(super) folder: Folder,
-    /// Folders that are to be made below `folder`, outermost first.
-    pub(super) missing: Vec<String>,
-    /// The name as it is on disk, or as it will be made (NFC).
-    pub(super) name: String,
-    pub(super) leaf: Option<Stat>,
-    /// The folder as it was before the names in it were looked through; none when they were not, or when its times
-    /// are too fresh to tell a later change.
-    pub(super) listed: Option<Stat>,
-    path: VaultPath,
-    pub(super) requested: VaultPath,
-}
-
-impl Place {
-    /// The path as it stands on disk, or will.
-    pub const fn path(&self) -> &VaultPath {
-        &self.path
-    }
-
-    /// The path as the caller sent it, when the disk spells it otherwise.
-    pub fn requested(&self) -> Option<&VaultPath> {
-        (self.path != self.requested).then_some(&self.requested)
-    }
-
-    /// The path behind every link on the way; policy is judged on it again.
-    pub fn canonical(&self) -> VaultPath {
-        VaultPath::found(&self.canonical_folder(), &self.name)
-    }
-
-    /// The folder of that path.
-    pub(super) fn canonical_folder(&self) -> String {
-        self.missing.iter().fold(self.folder.canonical.clone(), |folder, name| {
-            VaultPath::found(&folder, name).as_str().to_owned()
-        })
-    }
-
-    /// Something lies at the name.
-    pub const fn exists(&self) -> bool {
-        self.leaf.is_some()
-    }
-
-    /// The folders that a write would make, as paths, outermost first.
-    pub fn folders_to_make(&self) -> Vec<String> {
-        let mut path = self.folder.spelled.clone();
-        self.missing
-            .iter()
-            .map(|name| {
-                VaultPath::found(&path, name).as_str().clone_into(&mut path);
-                path.clone()
-            })
-            .collect()
-    }
-
-    /// The folder has no name any more.
-    pub(super) fn is_removed(&self) -> bool {
-        sys::stat(&self.folder.dir).is_ok_and(|stat| stat.nlink == 0)
-    }
-
-    pub(super) fn name(&self) -> &OsStr {
-        OsStr::new(&self.name)
-    }
-
-    /// The caller's spelling, for errors.
-    pub(super) fn asked(&self) -> &str {
-        self.requested.as_str()
-    }
 }
 
 /// A name on disk, what lies there, and the settled stat of a folder whose names were looked through.
@@ -342,20 +275,6 @@ fn not_a_folder(path: &VaultPath, existing: &str) -> Error {
     PathError::NotADirectory { path: path.as_str().to_owned(), existing_path: existing.to_owned() }.into()
 }
 
-/// The place of a file in folders that are yet to be made; new names are made in NFC.
-fn absent_place(path: &VaultPath, folder: Folder, missing: &[String]) -> Result<Place, Error> {
-    let missing: Vec<_> = missing.iter().map(|name| fold::nfc(name).into_owned()).collect();
-    let name = fold::nfc(path.name()).into_owned();
-    let parent = missing
-        .iter()
-        .fold(folder.spelled.clone(), |parent, name| VaultPath::found(&parent, name).as_str().to_owned());
-    let found = VaultPath::found(&parent, &name);
-    let place =
-        Place { folder, missing, name, leaf: None, listed: None, path: found, requested: path.clone() };
-    place.refuse_hidden()?;
-    Ok(place)
-}
-
 /// A folder's times that are this close to now cannot tell a change that comes next.
 const RACY: Duration = Duration::from_millis(10);
 
@@ -369,75 +288,6 @@ fn settled(dir: &OwnedFd) -> Option<Stat> {
 
 pub(super) fn missing_file(path: &VaultPath, suggestions: Vec<String>) -> Error {
     PathError::FileMissing { path: path.as_str().to_owned(), suggestions }.into()
-}
-
-impl Place {
-    /// The hidden rule, on the path behind every link.
-    fn refuse_hidden(&self) -> Result<(), Error> {
-        let mut folders = self.folder.canonical.split('/').chain(self.missing.iter().map(String::as_str));
-        if folders.any(|name| name.starts_with('.')) || self.name.starts_with('.') {
-            return Err(PathError::HiddenPath { path: self.requested.as_str().to_owned() }.into());
-        }
-        Ok(())
-    }
-
-    /// What lies at the name is a regular file, or nothing does.
-    pub fn refuse_unless_file(&self) -> Result<(), Error> {
-        self.leaf.map_or(Ok(()), |leaf| self.refuse_special(&leaf))
-    }
-
-    /// Refuses anything but a regular file, with its reason.
-    pub(super) fn refuse_special(&self, leaf: &Stat) -> Result<(), Error> {
-        let path = || self.asked().to_owned();
-        let problem = match leaf.kind {
-            FileType::RegularFile => return Ok(()),
-            FileType::Symlink => return Err(self.link_refusal()),
-            FileType::Directory => return Err(PathError::PathIsDirectory { path: path() }.into()),
-            FileType::Fifo => FileKind::Fifo,
-            FileType::Socket => FileKind::Socket,
-            _ => FileKind::Device,
-        };
-        Err(PathError::NotAFile { path: path(), problem }.into())
-    }
-
-    fn link_refusal(&self) -> Error {
-        let target = sys::read_link(&self.folder.dir, self.name()).ok().map(|target| self.describe(&target));
-        PathError::SymlinkRefused { path: self.asked().to_owned(), target }.into()
-    }
-
-    /// Where a link at the name points: relative to the vault, or that it does not stay inside.
-    fn describe(&self, target: &OsString) -> String {
-        let outside = || OUTSIDE.to_owned();
-        let target = target.to_string_lossy().replace(char::is_control, "\u{fffd}");
-        let target = target.as_str();
-        let base = self.folder.canonical.as_str();
-        let target = match self.folder.in_vault(target) {
-            Some(inside) => inside,
-            None if target.starts_with('/') => return outside(),
-            None => format!("{base}/{target}"),
-        };
-        lexical(&target).unwrap_or_else(outside)
-    }
-}
-
-/// A relative path with its dot segments worked in; none when they lead above its start.
-fn lexical(path: &str) -> Option<String> {
-    let mut names: Vec<&str> = Vec::new();
-    for name in path.split('/') {
-        match name {
-            "" | "." => {}
-            ".." => {
-                names.pop()?;
-            }
-            name => names.push(name),
-        }
-    }
-    Some(names.join("/"))
-}
-
-/// An open folder of its own description, so that its flock is the call's own.
-pub(super) fn handle(place: &Place) -> &OwnedFd {
-    &place.folder.dir
 }
 
 #[cfg(test)]
