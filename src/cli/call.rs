@@ -10,7 +10,9 @@ use std::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    Status, out,
+    Status,
+    chosen::Chosen,
+    out,
     peer::{Answer, Peer, PeerError},
 };
 use crate::{
@@ -32,7 +34,12 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) async fn run(self, state: &Arc<State>, json: bool) -> Status {
+    pub(super) async fn run(self, state: &Arc<State>, chosen: Chosen) -> Status {
+        let json = chosen.json;
+        let state = &match chosen.as_default(state) {
+            Ok(state) => state,
+            Err(error) => return chosen.failed(&error),
+        };
         let limit = limits::max_message(state.config.files.max_write_bytes);
         let arguments = match arguments(&self.arguments, limit) {
             Ok(arguments) => arguments,

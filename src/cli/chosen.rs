@@ -6,7 +6,9 @@ use serde_json::json;
 
 use super::{Status, out};
 use crate::{
+    cancel::CancelFlag,
     error::{Error, VaultError},
+    fs::HostPath,
     serving::State,
     vault::{Selector, Vault, Vaults},
 };
@@ -18,6 +20,8 @@ pub(super) struct Chosen {
     pub(super) selector: Option<String>,
     /// One JSON document on standard output, on failure too.
     pub(super) json: bool,
+    /// Set when a signal came.
+    pub(super) cancel: CancelFlag,
 }
 
 impl Chosen {
@@ -25,10 +29,18 @@ impl Chosen {
     pub(super) async fn on_vault<T: Send + 'static>(
         &self,
         state: &Arc<State>,
-        operation: impl FnOnce(&Vault) -> Result<T, Error> + Send + 'static,
+        operation: impl FnOnce(&Vault, &CancelFlag) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let (held, selector) = (Arc::clone(state), self.selector.clone());
-        state.work.files(move || operation(&choose(&held.vaults, selector)?)).await
+        let (held, selector, cancel) = (Arc::clone(state), self.selector.clone(), self.cancel.clone());
+        state.work.files(move || operation(&choose(&held.vaults, selector)?, &cancel)).await
+    }
+
+    /// The state of a server whose default vault is the chosen one.
+    pub(super) fn as_default(&self, state: &Arc<State>) -> Result<Arc<State>, Error> {
+        let Some(selector) = &self.selector else { return Ok(Arc::clone(state)) };
+        let mut config = state.config.clone();
+        config.vaults.default = HostPath::parse(known(&state.vaults, selector)?);
+        Ok(Arc::new(State::new(config)))
     }
 
     /// Ends with a failure: as the error object, or its message and hint for a person.

@@ -48,11 +48,11 @@ impl Hash {
             }
         }
         let differs = wanted.is_some_and(|wanted| lines[0].hash != wanted.to_string());
-        show(&lines, &chosen).err().unwrap_or(Status::Ended(if differs {
-            Exit::Precondition
-        } else {
-            Exit::Ok
-        }))
+        match show(&lines, &chosen) {
+            Err(status) => status,
+            Ok(()) if differs => out::failed(&"the hash is another than the one given", Exit::Precondition),
+            Ok(()) => Status::Ended(Exit::Ok),
+        }
     }
 }
 
@@ -61,7 +61,7 @@ async fn hash(chosen: &Chosen, state: &Arc<State>, path: String) -> Result<Line,
         state.work.files(hash_stdin).await?
     } else {
         let asked = path.clone();
-        chosen.on_vault(state, move |vault| hash_file::hash(vault, &asked)).await?
+        chosen.on_vault(state, move |vault, _| hash_file::hash(vault, &asked)).await?
     };
     Ok(Line { path, hash: hash.to_string(), size_in_bytes })
 }

@@ -23,11 +23,12 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind, parser::ValueSource};
 use tokio::runtime::{Builder, Runtime};
 
 use self::chosen::Chosen;
 use crate::{
+    cancel::CancelFlag,
     config::{Args, Config},
     error::Exit,
     serving::State,
@@ -108,7 +109,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Status {
             Exit::Usage,
         );
     }
-    let chosen = Chosen { selector, json: cli.manner.json };
+    let chosen = Chosen { selector, json: cli.manner.json, cancel: CancelFlag::default() };
     let status = runtime.block_on(command.run(state, chosen));
     runtime.shutdown_background();
     status
@@ -117,7 +118,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Status {
 /// Every flag may stand before or after the command.
 fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let command = Cli::command().mut_args(|argument| argument.global(true));
-    Cli::from_arg_matches(&command.try_get_matches_from(arguments)?)
+    let matches = command.try_get_matches_from(arguments)?;
+    let cli = Cli::from_arg_matches(&matches)?;
+    // An empty variable is unset, but whoever gives the flag means a vault, and must not get another.
+    if matches.value_source("vault") == Some(ValueSource::CommandLine) && cli.settings.names_no_vault() {
+        let why = "--vault is given without a folder, id or name";
+        return Err(Cli::command().error(ErrorKind::InvalidValue, why));
+    }
+    Ok(cli)
 }
 
 impl Command {
@@ -127,14 +135,15 @@ impl Command {
     }
 
     async fn run(self, state: Arc<State>, chosen: Chosen) -> Status {
+        let cancel = chosen.cancel.clone();
         match self {
             Self::Serve => serve::run(state).await,
-            Self::Write(write) => signals::or_interrupted(&state, write.run(&state, chosen)).await,
-            Self::Read(read) => signals::or_interrupted(&state, read.run(&state, chosen)).await,
-            Self::Hash(hash) => signals::or_interrupted(&state, hash.run(&state, chosen)).await,
-            Self::Call(call) => signals::or_interrupted(&state, call.run(&state, chosen.json)).await,
-            Self::Doctor(doctor) => signals::or_interrupted(&state, doctor.run(&state, chosen)).await,
-            Self::Demo(demo) => signals::or_interrupted(&state, demo.run(chosen.json)).await,
+            Self::Write(write) => signals::or_interrupted(&cancel, write.run(&state, chosen)).await,
+            Self::Read(read) => signals::or_interrupted(&cancel, read.run(&state, chosen)).await,
+            Self::Hash(hash) => signals::or_interrupted(&cancel, hash.run(&state, chosen)).await,
+            Self::Call(call) => signals::or_interrupted(&cancel, call.run(&state, chosen)).await,
+            Self::Doctor(doctor) => signals::or_interrupted(&cancel, doctor.run(&state, chosen)).await,
+            Self::Demo(demo) => signals::or_interrupted(&cancel, demo.run(chosen.json)).await,
         }
     }
 }

@@ -10,7 +10,7 @@ use std::{
 use super::{Status, chosen::Chosen, out};
 use crate::{
     error::Exit,
-    fs::host::{self, HostPath},
+    fs::host::{HostPath, NewFile},
     ops::{
         hash_file,
         read_file::{Ask, Encoding},
@@ -43,20 +43,52 @@ fn range(text: &str) -> Result<Range<u64>, String> {
     parsed.ok_or_else(|| "two numbers with a colon between them".to_owned())
 }
 
-/// Standard output, or a file of the host.
-fn open(output: Option<&str>, force: bool) -> io::Result<Box<dyn Write + Send>> {
-    let Some(file) = output else { return Ok(Box::new(io::stdout())) };
-    let path = HostPath::parse(absolute(file)?).ok_or(ErrorKind::InvalidInput)?;
-    Ok(Box::new(host::create(&path, force)?))
+/// Where the bytes go.
+enum Sink {
+    Output(io::Stdout),
+    File(NewFile),
 }
 
-fn ended(error: &io::Error) -> Status {
+impl Sink {
+    fn open(output: Option<&str>, force: bool) -> io::Result<Self> {
+        let Some(file) = output else { return Ok(Self::Output(io::stdout())) };
+        let path = HostPath::parse(absolute(file)?).ok_or(ErrorKind::InvalidInput)?;
+        NewFile::begin(&path, force).map(Self::File)
+    }
+
+    fn keep(self) -> io::Result<()> {
+        match self {
+            Self::Output(mut output) => output.flush(),
+            Self::File(file) => file.keep(),
+        }
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Output(output) => output.write(bytes),
+            Self::File(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Output(output) => output.flush(),
+            Self::File(file) => file.flush(),
+        }
+    }
+}
+
+fn ended(error: &io::Error, output: Option<&str>) -> Status {
+    let file = output.unwrap_or("standard output");
     match error.kind() {
         ErrorKind::BrokenPipe => Status::OutputClosed,
         ErrorKind::AlreadyExists => {
-            out::failed(&format_args!("{error}; --force writes over it"), Exit::Exists)
+            out::failed(&format_args!("{file} exists and is as it was; --force writes over it"), Exit::Exists)
         }
-        _ => out::failed(error, Exit::Io),
+        _ if output.is_some() => out::failed(&format_args!("{file} was not written: {error}"), Exit::Io),
+        _ => out::failed(&format_args!("{file}: {error}"), Exit::Internal),
     }
 }
 
@@ -73,12 +105,15 @@ impl Read {
 
     async fn copy(self, state: &Arc<State>, chosen: &Chosen) -> Status {
         let Self { path, range, output, force } = self;
-        let copied = chosen.on_vault(state, move |vault| {
-            hash_file::copy(vault, &path, range.unwrap_or(0..u64::MAX), || open(output.as_deref(), force))
+        let file = output.clone();
+        let copied = chosen.on_vault(state, move |vault, _| {
+            let open = || Sink::open(file.as_deref(), force);
+            let copied = hash_file::copy(vault, &path, range.unwrap_or(0..u64::MAX), open)?;
+            Ok(copied.and_then(Sink::keep))
         });
         match copied.await {
-            Ok(Ok(_)) => Status::Ended(Exit::Ok),
-            Ok(Err(error)) => ended(&error),
+            Ok(Ok(())) => Status::Ended(Exit::Ok),
+            Ok(Err(error)) => ended(&error, output.as_deref()),
             Err(error) => chosen.failed(&error),
         }
     }
@@ -86,8 +121,8 @@ impl Read {
     /// A terminal is shown text alone, unless it is forced.
     async fn show_text(self, state: &Arc<State>, chosen: &Chosen) -> Status {
         let range = self.range.unwrap_or(0..u64::MAX);
-        let read =
-            chosen.on_vault(state, move |vault| hash_file::copy(vault, &self.path, range, || Ok(Vec::new())));
+        let read = chosen
+            .on_vault(state, move |vault, _| hash_file::copy(vault, &self.path, range, || Ok(Vec::new())));
         match read.await.map(|bytes| bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok())) {
             Ok(Some(text)) => out::data(&text).err().unwrap_or(Status::Ended(Exit::Ok)),
             Ok(None) => out::failed(&"these bytes are no text; use -o FILE, or --force", Exit::Usage),
@@ -100,7 +135,7 @@ impl Read {
         let encoding = if self.range.is_some() { Encoding::Base64 } else { Encoding::Auto };
         let limit = self.range.map(|range| range.end - range.start);
         let ask = Ask { path: self.path, encoding, offset: window.start, limit, hash_only: false };
-        match chosen.on_vault(state, move |vault| ask.run(vault)).await {
+        match chosen.on_vault(state, move |vault, _| ask.run(vault)).await {
             Ok(answer) => out::json(&ReadReport::of(answer)).err().unwrap_or(Status::Ended(Exit::Ok)),
             Err(error) => chosen.failed(&error),
         }

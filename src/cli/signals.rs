@@ -1,14 +1,14 @@
 //! Signals that end the program.
 
-use std::{io, time::Duration};
+use std::{io, pin::pin, time::Duration};
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::sleep,
+};
 
 use super::{Status, out};
-use crate::{
-    error::Exit,
-    serving::{State, Work},
-};
+use crate::{cancel::CancelFlag, error::Exit, serving::Work};
 
 /// The longest wait for writes that have started.
 const WRITES: Duration = Duration::from_secs(10);
@@ -41,17 +41,24 @@ pub(super) async fn drain(work: &Work) {
     }
 }
 
-/// Runs a command until it ends or a signal ends it, never between staging and publication of a write.
-pub(super) async fn or_interrupted(state: &State, command: impl Future<Output = Status>) -> Status {
+/// Runs a command until it ends or a signal ends it.
+///
+/// A signal cancels the command, which then has a moment to end by itself: a publication under way is finished, and
+/// what was only read or staged is given up. A second signal does not wait.
+pub(super) async fn or_interrupted(cancel: &CancelFlag, command: impl Future<Output = Status>) -> Status {
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
         Err(error) => return out::failed(&error, Exit::Internal),
     };
+    let mut command = pin!(command);
     tokio::select! {
-        status = command => status,
-        _ = signals.next() => {
-            drain(&state.work).await;
-            Status::Interrupted
-        }
+        status = &mut command => return status,
+        _ = signals.next() => cancel.cancel(),
     }
+    tokio::select! {
+        _ = command => {}
+        _ = signals.next() => {}
+        () = sleep(WRITES) => tracing::warn!("work that had started was left behind"),
+    }
+    Status::Interrupted
 }

@@ -11,7 +11,7 @@ use crate::{
     error::{ArgumentsError, Error, Exit},
     fs::HostPath,
     ops::{
-        report::WriteReport,
+        report::{DurableReason, WriteReport},
         write_file::{Ask, Input},
     },
     serving::State,
@@ -53,7 +53,7 @@ impl Write {
             Ok(ask) => ask,
             Err(error) => return chosen.failed(&error),
         };
-        match chosen.on_vault(state, |vault| ask.run(vault)).await {
+        match chosen.on_vault(state, |vault, cancel| ask.run(vault, cancel)).await {
             Ok(report) => show(&report, require_durable, chosen.json),
             Err(error) => chosen.failed(&error),
         }
@@ -70,7 +70,7 @@ impl Write {
         let source_hash = hash("source_hash", self.source_hash.as_ref())?;
         let input = match &self.file {
             Some(file) if file != "-" => Input::HostFile(host_path(file)?, source_hash),
-            _ => Input::Reader(Box::new(io::stdin()), source_hash),
+            _ => Input::Stdin(source_hash),
         };
         Ok(Ask { path: self.path, input, overwrite: self.overwrite, expected, dry_run: self.dry_run })
     }
@@ -84,6 +84,7 @@ fn host_path(file: &str) -> Result<HostPath, Error> {
 fn show(report: &WriteReport, require_durable: bool, json: bool) -> Status {
     let shown = if json { out::json(report) } else { out::data(&report.result) };
     if let Err(status) = shown {
+        out::tell(&format_args!("vaultwright: {}", report.result));
         return status;
     }
     for warning in &report.warnings {
@@ -93,5 +94,10 @@ fn show(report: &WriteReport, require_durable: bool, json: bool) -> Status {
         return out::data(diff).err().unwrap_or(Status::Ended(Exit::Ok));
     }
     let lasts = report.dry_run == Some(true) || report.durable != Some(false);
-    Status::Ended(if require_durable && !lasts { Exit::NotDurable } else { Exit::Ok })
+    if !require_durable || lasts {
+        return Status::Ended(Exit::Ok);
+    }
+    let reason = report.durable_reason.map_or("unknown", DurableReason::as_str);
+    let why = format!("`{}` was written, but is not known to survive a power cut: {reason}", report.path);
+    out::failed(&why, Exit::NotDurable)
 }

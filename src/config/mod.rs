@@ -61,6 +61,11 @@ pub struct ConfigError {
 }
 
 impl Args {
+    /// `--vault` is there, and empty or a placeholder that nobody filled.
+    pub fn names_no_vault(&self) -> bool {
+        self.vaults.vault.as_ref().is_some_and(|value| value::given(value).is_none())
+    }
+
     /// Takes an id or a name out of `--vault`, where the command is any but `serve`.
     ///
     /// A value with `/`, or `.`, is a path and stays: it becomes the default vault. After a taken id or name the

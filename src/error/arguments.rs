@@ -54,13 +54,13 @@ pub enum ArgumentsError {
     #[error("`{tool}` is disabled by {setting}. Nothing was written.")]
     ToolDisabled { tool: String, setting: &'static str },
     /// The source lies outside the folders the operator opened.
-    #[error("`source_path` is outside the folders this server may take files from. Nothing was written.")]
+    #[error("The source lies outside the folders this server may take files from. Nothing was written.")]
     SourceForbidden {},
     /// There is no source file.
-    #[error("There is no file at `source_path`. Nothing was written.")]
+    #[error("There is no source file at the path given. Nothing was written.")]
     SourceMissing {},
     /// The source is not a regular file.
-    #[error("`source_path` is not a regular file. Nothing was written.")]
+    #[error("The source is not a regular file. Nothing was written.")]
     SourceNotAFile {},
     /// The source changed while it was copied.
     #[error("The source changed while it was being copied. Nothing was written.")]
@@ -140,8 +140,8 @@ impl Reason for ArgumentsError {
             Self::StaleCursor {} => "Repeat the call without `cursor`.".into(),
             Self::ToolDisabled { .. } => "The operator decides this at start-up; use the listed tools.".into(),
             Self::SourceForbidden {} => "Send the bytes as `content`, or ask the operator to open the folder.".into(),
-            Self::SourceMissing {} => "Check `source_path`; it must be absolute.".into(),
-            Self::SourceNotAFile {} => "Name a regular file in `source_path`.".into(),
+            Self::SourceMissing {} => "Check the path of the source file; `source_path` must be absolute.".into(),
+            Self::SourceNotAFile {} => "Name a regular file as the source.".into(),
             Self::SourceChanged {} => "Call again once the program that writes the source is done.".into(),
             Self::SourceMismatch { .. } => "Build the source again, or send the hash it has now.".into(),
         }

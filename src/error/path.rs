@@ -231,7 +231,7 @@ impl Reason for PathError {
             Self::FileMissing { suggestions, .. } => missing_hint(suggestions),
             Self::AmbiguousPath { .. } => "Send one of the `candidates`.".into(),
             Self::CaseVariantExists { existing_path: Some(existing), .. } => {
-                format!("Write to `{existing}`, or choose a name that differs in more than case.")
+                format!("Spell it `{existing}` as on disk, or choose a name that differs in more than case.")
             }
             Self::CaseVariantExists { .. } => "Choose a name that differs in more than case.".into(),
             Self::FileChanging { .. } => "Call again once the other program is done.".into(),

@@ -19,6 +19,9 @@ pub enum ServingError {
     /// A message is longer than the transport takes.
     #[error("The message is longer than {cap_in_bytes} bytes. Nothing was written.")]
     RequestTooLarge { cap_in_bytes: u64 },
+    /// The call was cancelled before anything was published.
+    #[error("The call was cancelled. Nothing was written.")]
+    Cancelled {},
     /// A fault of this program.
     #[error("This program failed in an unforeseen way. It is not known whether anything was written.")]
     Internal {},
@@ -28,7 +31,7 @@ impl Reason for ServingError {
     fn class(&self) -> Class {
         match self {
             Self::ServerBusy { .. } => Class::Unavailable,
-            Self::RequestTooLarge { .. } => Class::InvalidRequest,
+            Self::RequestTooLarge { .. } | Self::Cancelled {} => Class::InvalidRequest,
             Self::Internal {} => Class::Internal,
         }
     }
@@ -41,6 +44,7 @@ impl Reason for ServingError {
         match self {
             Self::ServerBusy { .. } => Exit::Io,
             Self::RequestTooLarge { .. } => Exit::TooLarge,
+            Self::Cancelled {} => Exit::Rejected,
             Self::Internal {} => Exit::Internal,
         }
     }
@@ -51,6 +55,7 @@ impl Reason for ServingError {
             Self::RequestTooLarge { .. } => {
                 "Send less at once; files go as base64, or by the `write` command of the shell.".into()
             }
+            Self::Cancelled {} => "Call again if it is still wanted.".into(),
             Self::Internal {} => "Read the file again before the next call, and report this as a bug.".into(),
         }
     }

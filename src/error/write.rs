@@ -203,7 +203,7 @@ impl Reason for WriteError {
                     .into()
             }
             Self::PreconditionUnavailable { setting: Some(setting), .. } => {
-                format!("Write without a hash, or ask the operator to raise {setting}.")
+                format!("Ask the operator to raise {setting}, or write without a hash where that is allowed.")
             }
             Self::PreconditionUnavailable { .. } => {
                 "Ask the operator for read permission on the file.".into()

@@ -2,12 +2,12 @@
 
 use std::{
     ffi::OsStr,
-    fmt,
-    os::fd::OwnedFd,
+    fmt, io,
+    os::{fd::OwnedFd, unix::fs::PermissionsExt},
     path::{Component, Path, PathBuf},
 };
 
-use rustix::fs::{FileType, OFlags};
+use rustix::fs::{CWD, FileType, OFlags};
 
 use super::sys::{self, Errno};
 
@@ -210,10 +210,45 @@ pub fn stamp(path: &HostPath) -> Result<FileStamp, ReadProblem> {
     regular(&file).map(|stat| stamp_of(&stat))
 }
 
-/// Creates a file of the host to write to; with `replace` an existing one is emptied first, else it is an error.
-#[expect(clippy::disallowed_methods, reason = "fs/ is where files are touched")]
-pub fn create(path: &HostPath, replace: bool) -> std::io::Result<std::fs::File> {
-    std::fs::OpenOptions::new().write(true).create(true).truncate(replace).create_new(!replace).open(&path.0)
+/// A file of the host in the making: it appears at its path whole, when it is kept, or not at all.
+#[derive(Debug)]
+pub struct NewFile {
+    staged: tempfile::NamedTempFile,
+    path: HostPath,
+    replace: bool,
+}
+
+impl NewFile {
+    /// Begins a file; without `replace` a path that is taken is an error, now and at the end.
+    pub fn begin(path: &HostPath, replace: bool) -> io::Result<Self> {
+        if !replace && sys::stat_at(CWD, path.0.as_os_str()).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let folder = path.parent().ok_or(io::ErrorKind::IsADirectory)?;
+        let mode = std::fs::Permissions::from_mode(0o666);
+        let staged = tempfile::Builder::new().permissions(mode).tempfile_in(folder.as_path())?;
+        Ok(Self { staged, path: path.clone(), replace })
+    }
+
+    /// Gives the file its name.
+    pub fn keep(self) -> io::Result<()> {
+        let kept = if self.replace {
+            self.staged.persist(self.path.as_path())
+        } else {
+            self.staged.persist_noclobber(self.path.as_path())
+        };
+        kept.map(drop).map_err(|error| error.error)
+    }
+}
+
+impl io::Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.staged.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.staged.flush()
+    }
 }
 
 /// Reads a whole regular file of the host, of at most `cap` bytes, with its stamp.

@@ -1,6 +1,6 @@
 //! Files outside the vault whose bytes go into it.
 
-use std::{io::Read, os::fd::OwnedFd};
+use std::{io::Read, os::fd::OwnedFd, time::Duration};
 
 use rustix::{
     fs::{FileType, OFlags, ResolveFlags},
@@ -12,9 +12,13 @@ use super::{
     sys::{self, Stat},
 };
 use crate::{
-    error::{ArgumentsError, Error, PathError, WriteError},
+    cancel::CancelFlag,
+    error::{ArgumentsError, Error, PathError, ServingError, WriteError},
     text::{ContentHash, Hasher},
 };
+
+/// Milliseconds between the end of a piped input and belief in it.
+const GRACE: u32 = 50;
 
 /// Streams go through a buffer of this size.
 const STEP: usize = 1024 * 1024;
@@ -46,14 +50,24 @@ impl Source {
     }
 
     /// Opens any file that the user of this process can read: a regular one as a source, a pipe or device as a
-    /// stream.
-    pub fn open_host(path: &HostPath, expected: Option<ContentHash>) -> Result<Content, Error> {
+    /// stream that ends early, and with an error, when the call is cancelled.
+    pub fn open_host(
+        path: &HostPath,
+        expected: Option<ContentHash>,
+        cancel: &CancelFlag,
+    ) -> Result<Content, Error> {
         let file = sys::open_path(path.as_path().as_os_str(), OFlags::RDONLY).map_err(problem)?;
         let kind = sys::stat(&file).map_err(problem)?.kind;
         if matches!(kind, FileType::Fifo | FileType::CharacterDevice) {
-            return Ok(Content::Stream(Box::new(std::fs::File::from(file)), expected));
+            return Ok(Interruptible::of(file, expected, cancel));
         }
         Self::of(file, expected).map(Content::File)
+    }
+
+    /// Standard input, as a stream that ends early, and with an error, when the call is cancelled.
+    pub fn stdin(expected: Option<ContentHash>, cancel: &CancelFlag) -> Result<Content, Error> {
+        let stdin = rustix::io::dup(rustix::stdio::stdin()).map_err(problem)?;
+        Ok(Interruptible::of(stdin, expected, cancel))
     }
 
     fn of(file: OwnedFd, expected: Option<ContentHash>) -> Result<Self, Error> {
@@ -122,6 +136,54 @@ fn problem(errno: Errno) -> Error {
 
 const READ_SOURCE: &str = "read source";
 
+/// How long a stream without bytes is waited for before the flag is looked at again, in milliseconds.
+const LOOK_AT_FLAG: i64 = 50;
+
+/// A stream that gives up when its call is cancelled. Its end counts only while the call is wanted: who cancels a
+/// pipeline ends its first program too, and half a file would pass for the whole.
+struct Interruptible {
+    file: OwnedFd,
+    /// The stream ends when the program that fills it does, and not where a file ends.
+    has_writer: bool,
+    cancel: CancelFlag,
+}
+
+impl Interruptible {
+    fn of(file: OwnedFd, expected: Option<ContentHash>, cancel: &CancelFlag) -> Content {
+        let has_writer = sys::stat(&file).is_ok_and(|stat| stat.kind != FileType::RegularFile);
+        Content::Stream(Box::new(Self { file, has_writer, cancel: cancel.clone() }), expected)
+    }
+
+    /// An interrupt goes to all programs of a pipeline at once, and the end of the first one's output may be seen
+    /// here before the signal is: the end is believed only when the flag is still not set after [`GRACE`].
+    fn wait_for_flag(&self) {
+        for _ in 0..GRACE {
+            if self.cancel.is_cancelled() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn refuse_cancelled(&self) -> std::io::Result<()> {
+        if self.cancel.is_cancelled() { Err(Errno::CANCELED.into()) } else { Ok(()) }
+    }
+}
+
+impl Read for Interruptible {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        while !sys::is_readable(&self.file, LOOK_AT_FLAG)? {
+            self.refuse_cancelled()?;
+        }
+        let count = sys::read(&self.file, buffer)?;
+        if count == 0 && self.has_writer {
+            self.wait_for_flag();
+        }
+        self.refuse_cancelled()?;
+        Ok(count)
+    }
+}
+
 struct Reader<'a> {
     file: &'a OwnedFd,
     offset: u64,
@@ -146,16 +208,23 @@ pub(super) fn pour_through(
     let mut buffer = vec![0; STEP];
     let mut size = 0;
     loop {
-        let count = fill(stream, &mut buffer).map_err(|error| {
-            let errno = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
-            WriteError::IoError { path: asked.to_owned(), step: READ_SOURCE, errno: errno_name(errno) }
-        })?;
+        let count = fill(stream, &mut buffer).map_err(|error| unread(&error, asked))?;
         size += count as u64;
         PathError::refuse_over_write_cap(asked, size, cap)?;
         hasher.update(&buffer[..count]);
         each(&buffer[..count])?;
         if count < buffer.len() {
             return Ok((hasher.finish(), size));
+        }
+    }
+}
+
+fn unread(error: &std::io::Error, asked: &str) -> Error {
+    match error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error) {
+        Errno::CANCELED => ServingError::Cancelled {}.into(),
+        errno => {
+            let path = asked.to_owned();
+            WriteError::IoError { path, step: READ_SOURCE, errno: errno_name(errno) }.into()
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Publishes the bytes of any file: no clobber by default, bound to a hash when one is given.
 
-use std::{fmt, io::Read};
-
 use base64::{DecodeError, Engine, engine::general_purpose::STANDARD};
 
 use super::{
@@ -10,7 +8,8 @@ use super::{
     report::{Mutation, Preview, WriteReport},
 };
 use crate::{
-    error::{ArgumentsError, Error, PathError, WriteError, echo},
+    cancel::CancelFlag,
+    error::{ArgumentsError, Error, PathError, ServingError, WriteError, echo},
     fs::{Content, Expect, HostPath, Incumbent, Ladder, Place, Source},
     text::{ContentHash, diff},
     vault::Vault,
@@ -20,6 +19,7 @@ use crate::{
 const DIFF_MAX: u64 = 1024 * 1024;
 
 /// Where the bytes come from.
+#[derive(Debug)]
 pub enum Input {
     /// Strict base64.
     Base64(String),
@@ -29,14 +29,8 @@ pub enum Input {
     SourcePath(String, Option<ContentHash>),
     /// Any file that the user of this process can read, and the hash its bytes must have.
     HostFile(HostPath, Option<ContentHash>),
-    /// Bytes that are read once, and the hash they must have.
-    Reader(Box<dyn Read + Send>, Option<ContentHash>),
-}
-
-impl fmt::Debug for Input {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Input")
-    }
+    /// Standard input, read until its end, and the hash its bytes must have.
+    Stdin(Option<ContentHash>),
 }
 
 /// A write that was asked for.
@@ -64,11 +58,14 @@ impl Ask {
     }
 
     /// Runs the checks in their order, then publishes.
-    pub fn run(self, vault: &Vault) -> Result<WriteReport, Error> {
+    ///
+    /// A call that was cancelled ends before the publication begins, and never within it.
+    pub fn run(self, vault: &Vault, cancel: &CancelFlag) -> Result<WriteReport, Error> {
+        refuse_cancelled(cancel)?;
         let path = vault.path(&self.path)?;
         let place = vault.place_to_write(&path).map_err(|error| error.naming(&self.path))?;
         let incumbent = self.ladder(vault, &place)?;
-        let content = decode(self.input, vault)?;
+        let content = decode(self.input, vault, cancel)?;
         if let Some(size) = known_size(&content) {
             PathError::refuse_over_write_cap(&self.path, size, vault.files().max_write_bytes)?;
         }
@@ -83,6 +80,7 @@ impl Ask {
         if self.dry_run {
             return looked.preview(vault);
         }
+        refuse_cancelled(cancel)?;
         let required = vault.files().precondition_required;
         let expect = expect(self.overwrite, self.expected, looked.incumbent.is_some(), required);
         let Looked { place, content, requested, .. } = looked;
@@ -102,6 +100,10 @@ impl Ask {
         };
         ladder.judge(vault.root(), place)
     }
+}
+
+fn refuse_cancelled(cancel: &CancelFlag) -> Result<(), Error> {
+    if cancel.is_cancelled() { Err(ServingError::Cancelled {}.into()) } else { Ok(()) }
 }
 
 /// A deployment that requires preconditions lets an overwrite create, but replace nothing that came meanwhile.
@@ -187,7 +189,7 @@ fn preview_diff(vault: &Vault, place: &Place, incumbent: Option<Incumbent>, new:
     Some(diff::unified(place.path().as_str(), str::from_utf8(&old).ok()?, str::from_utf8(new).ok()?))
 }
 
-fn decode(input: Input, vault: &Vault) -> Result<Content, Error> {
+fn decode(input: Input, vault: &Vault, cancel: &CancelFlag) -> Result<Content, Error> {
     match input {
         Input::Base64(text) => Ok(Content::Bytes(decode_base64(&text)?)),
         Input::Text(text) => Ok(Content::Bytes(text.into_bytes())),
@@ -195,8 +197,8 @@ fn decode(input: Input, vault: &Vault) -> Result<Content, Error> {
             let source = Source::open(&vault.files().source_paths, &path, hash)?;
             Ok(Content::File(source))
         }
-        Input::HostFile(path, hash) => Source::open_host(&path, hash),
-        Input::Reader(reader, hash) => Ok(Content::Stream(reader, hash)),
+        Input::HostFile(path, hash) => Source::open_host(&path, hash, cancel),
+        Input::Stdin(hash) => Source::stdin(hash, cancel),
     }
 }
 

@@ -4,7 +4,11 @@
 
 use std::fmt;
 
-use rmcp::{RoleServer, service::RxJsonRpcMessage};
+use rmcp::{
+    RoleServer,
+    model::{ClientRequest, JsonRpcMessage},
+    service::RxJsonRpcMessage,
+};
 use serde::{
     Deserializer,
     de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor},
@@ -82,10 +86,27 @@ fn parse(line: &[u8]) -> Line {
         return Line::Ignored;
     }
     match serde_json::from_slice(line) {
-        Ok(message) => Line::Message(Box::new(message)),
+        Ok(message) => {
+            refuse_params(&message).map_or_else(|| Line::Message(Box::new(message)), Line::Refused)
+        }
         Err(error) if error.is_data() => misshapen(line),
         Err(_) => Line::Refused(not_json()),
     }
+}
+
+/// Methods that we have. rmcp takes one whose parameters do not fit for a method of its user's, which nobody has.
+const METHODS: &[&str] = &["initialize", "ping", "server/discover", "tools/call", "tools/list"];
+
+/// The answer to a request of a known method whose parameters do not have its shape.
+fn refuse_params(message: &RxJsonRpcMessage<RoleServer>) -> Option<Value> {
+    let JsonRpcMessage::Request(request) = message else { return None };
+    let ClientRequest::CustomRequest(custom) = &request.request else { return None };
+    let method = METHODS.iter().find(|method| **method == custom.method)?;
+    let error = json!({
+        "code": -32602,
+        "message": format!("The `params` of {method} do not have its shape: `name` is text and `arguments` an object."),
+    });
+    Some(refusal(serde_json::to_value(&request.id).ok().as_ref(), &error))
 }
 
 /// JSON that is no message. A notification is never answered, so one that we do not know is ignored.

@@ -1,9 +1,10 @@
 //! One server over a pair of pipes: one line, one message.
 
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 
 use rmcp::{
     RoleServer, ServerHandler,
+    model::JsonRpcMessage,
     service::{QuitReason, RxJsonRpcMessage, ServerInitializeError, ServiceExt, TxJsonRpcMessage},
     transport::{Transport, stdio_pipes},
 };
@@ -41,8 +42,31 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let pipes =
-        Pipes { lines: Lines::new(input, max_line), output: Arc::new(Mutex::new(output)), refusing: None };
+    let ending = CancellationToken::new();
+    let pipes = Pipes {
+        lines: Lines::new(input, max_line),
+        output: Arc::new(Mutex::new(output)),
+        refusing: None,
+        has_asked: false,
+        ending: ending.clone(),
+        stop: stop.clone(),
+    };
+    tokio::select! {
+        result = serve_pipes(server, pipes, stop.clone()) => result,
+        () = overdue(&ending, &stop) => Ok(()),
+    }
+}
+
+async fn serve_pipes<S, R, W>(
+    server: S,
+    pipes: Pipes<R, W>,
+    stop: CancellationToken,
+) -> Result<(), ServeError>
+where
+    S: ServerHandler,
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     match server.serve_with_ct(pipes, stop).await {
         Ok(running) => match running.waiting().await? {
             QuitReason::JoinError(error) => Err(error.into()),
@@ -53,11 +77,29 @@ where
     }
 }
 
+/// The longest that answers are still tried to be given once the client is gone or a signal came: one who does not
+/// read them would keep the program for ever.
+const LAST_WORDS: Duration = Duration::from_secs(6);
+
+async fn overdue(ending: &CancellationToken, stop: &CancellationToken) {
+    tokio::select! {
+        () = ending.cancelled() => {}
+        () = stop.cancelled() => {}
+    }
+    tokio::time::sleep(LAST_WORDS).await;
+}
+
 struct Pipes<R, W> {
     lines: Lines<R>,
     output: Arc<Mutex<W>>,
     /// The answer to a refused line, on its way. A task, since a dropped `receive` must not cut it in two.
     refusing: Option<JoinHandle<()>>,
+    /// A request has come. What comes before the first has nothing to speak of, and is passed over.
+    has_asked: bool,
+    /// Fires at the end of the input.
+    ending: CancellationToken,
+    /// Fired when nobody reads the output any more: what is done then could not be told.
+    stop: CancellationToken,
 }
 
 impl<R, W: AsyncWrite + Send + Unpin + 'static> Pipes<R, W> {
@@ -82,8 +124,15 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let output = Arc::clone(&self.output);
-        async move { write_line(&output, &message).await }
+        let (output, stop) = (Arc::clone(&self.output), self.stop.clone());
+        async move {
+            let written = write_line(&output, &message).await;
+            written.inspect_err(|error| {
+                if error.kind() == io::ErrorKind::BrokenPipe {
+                    stop.cancel();
+                }
+            })
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
@@ -92,8 +141,17 @@ where
                 refusing.await.ok();
                 self.refusing = None;
             }
-            match self.lines.next().await? {
-                Line::Message(message) => return Some(*message),
+            let Some(line) = self.lines.next().await else {
+                self.ending.cancel();
+                return None;
+            };
+            match line {
+                Line::Message(message) => {
+                    self.has_asked |= matches!(*message, JsonRpcMessage::Request(_));
+                    if self.has_asked {
+                        return Some(*message);
+                    }
+                }
                 Line::Refused(answer) => self.refuse(answer),
                 Line::Ignored => {}
             }

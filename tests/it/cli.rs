@@ -171,3 +171,131 @@ fn a_known_vault_is_chosen_by_its_name() {
     assert_eq!(code, 0, "{told}");
     assert!(shell.path("other/a.md").exists());
 }
+
+/// The program on the vault, still running.
+fn start(shell: &Shell, arguments: &[&str]) -> std::process::Child {
+    Command::new(env!("CARGO_BIN_EXE_vaultwright"))
+        .args(["--vault", "./vault"])
+        .args(arguments)
+        .current_dir(shell.scratch.path())
+        .env_clear()
+        .env("HOME", shell.scratch.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Waits until the program has read what was piped in: nothing is left in the pipe.
+fn wait_until_read(pipe: &std::process::ChildStdin) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while rustix::io::ioctl_fionread(pipe).unwrap() > 0 {
+        assert!(std::time::Instant::now() < deadline, "the program does not read");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_pipeline_that_is_interrupted_publishes_no_half_of_it() {
+    for name in ["old.md", "new.md"] {
+        let shell = Shell::new();
+        std::fs::write(shell.path("vault/old.md"), "whole").unwrap();
+        let mut child = start(&shell, &["write", name, "--overwrite"]);
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(b"first half").unwrap();
+        wait_until_read(&pipe);
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        // Who cancels a pipeline ends its first program too: the end of the input is no success.
+        drop(pipe);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{name}");
+        assert_eq!(shell.vault("old.md"), b"whole");
+        assert_eq!(std::fs::read_dir(shell.path("vault")).unwrap().count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn an_interrupt_ends_a_write_that_waits_for_its_input() {
+    let shell = Shell::new();
+    let mut child = start(&shell, &["write", "new.md"]);
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(b"first half").unwrap();
+    wait_until_read(&pipe);
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    drop(pipe);
+    assert_eq!(output.status.code(), Some(130));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("Nothing was written."));
+    assert_eq!(std::fs::read_dir(shell.path("vault")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_call_acts_on_the_vault_that_was_named() {
+    let shell = Shell::new();
+    std::fs::create_dir(shell.path("other")).unwrap();
+    let other = format!("work={}", shell.path("other").display());
+    let write = r#"{"path":"a.md","content":"QQ=="}"#;
+    let call = |vault: &str| {
+        shell.run_bare(&["--named-vault", &other, "--vault", vault, "call", "write_file", write], b"")
+    };
+    assert_eq!(call("Work").0, 0);
+    assert_eq!(std::fs::read(shell.path("other/a.md")).unwrap(), b"A");
+    assert_eq!(call("typo").0, 3);
+}
+
+#[test]
+fn a_vault_flag_that_names_nothing_is_no_other_vault() {
+    let shell = Shell::new();
+    for vault in ["", "${VAULT}"] {
+        let (code, _, told) = shell.run_bare(&["--vault", vault, "write", "a.md"], b"x");
+        assert_eq!(code, 2, "{told}");
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_printed_is_no_promise_that_nothing_was_written() {
+    let shell = Shell::new();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    std::fs::write(shell.path("in.md"), "x").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_vaultwright"))
+        .args(["--vault", "./vault", "write", "a.md", "in.md"])
+        .current_dir(shell.scratch.path())
+        .env_clear()
+        .env("HOME", shell.scratch.path())
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("Wrote 1 bytes to a.md"));
+}
+
+#[test]
+fn a_copy_that_fails_leaves_the_file_that_was_there() {
+    let shell = Shell::new();
+    std::fs::write(shell.path("keep.bin"), "kept").unwrap();
+    assert_eq!(shell.run(&["read", "none.md", "-o", "keep.bin", "--force"], b"").0, 3);
+    let (code, _, told) = shell.run(&["read", "none.md", "-o", "no/folder.bin"], b"");
+    assert_eq!(code, 3, "{told}");
+    assert_eq!(std::fs::read(shell.path("keep.bin")).unwrap(), b"kept");
+    std::fs::write(shell.path("vault/a.md"), "new").unwrap();
+    let (code, _, told) = shell.run(&["read", "a.md", "-o", "no/folder.bin"], b"");
+    assert_eq!((code, told.contains("no/folder.bin was not written")), (10, true), "{told}");
+    let beside = std::fs::read_dir(shell.scratch.path()).unwrap().count();
+    assert_eq!(shell.run(&["read", "a.md", "-o", "keep.bin", "--force"], b"").0, 0);
+    assert_eq!(std::fs::read(shell.path("keep.bin")).unwrap(), b"new");
+    assert_eq!(std::fs::read_dir(shell.scratch.path()).unwrap().count(), beside);
+}
+
+#[test]
+fn a_difference_and_a_write_that_may_not_last_are_told() {
+    let shell = Shell::new();
+    std::fs::write(shell.path("vault/a.md"), "a").unwrap();
+    let (code, _, told) = shell.run(&["hash", "a.md", "--check", &ContentHash::of(b"b").to_string()], b"");
+    assert_eq!((code, told.contains("another")), (5, true), "{told}");
+    let durable = ["write", "b.md", "--require-durable", "--vault-durability", "none"];
+    let (code, _, told) = shell.run(&durable, b"b");
+    assert_eq!((code, told.contains("was written, but is not known to survive")), (11, true), "{told}");
+}

@@ -261,6 +261,7 @@ const STEPS: &[&str] = &[
     "Read",
     "Select",
     "Send",
+    "Spell",
     "Use",
     "Write",
     "correct it",
@@ -315,6 +316,8 @@ const ELSEWHERE: &[&str] = &[
     "vault_busy",
     "file_changing",
     "request_too_large",
+    // A caller that cancelled is not answered; `cli` sees it.
+    "cancelled",
 ];
 
 /// A vault of one file for a test of two programs.

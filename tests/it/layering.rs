@@ -59,6 +59,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "cancel",
             "transport",
             "mcp",
             "ops",

@@ -129,3 +129,27 @@ fn wrong_usage_is_json_where_that_is_asked_for_before_or_after_the_command() {
         assert_eq!(answer, json!({ "error": { "code": -32602, "message": "tool not found" } }));
     }
 }
+
+#[test]
+fn what_comes_before_the_first_request_is_passed_over() {
+    for line in [
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 9 } }),
+        json!({ "jsonrpc": "2.0", "id": 3, "result": {} }),
+    ] {
+        let mut process = Process::spawn(&[], &[]);
+        process.send(&line.to_string());
+        let answer = process.ask(&request(Era::Modern, 1, "tools/list", json!({})));
+        assert!(answer["result"]["tools"].is_array(), "{answer}");
+        assert_eq!(process.close().code, Some(0));
+    }
+}
+
+#[test]
+fn a_known_method_with_misshapen_parameters_is_not_an_unknown_method() {
+    let (mut process, _) = Process::open(Era::Modern, &[]);
+    for params in [json!({ "name": "read_file", "arguments": [] }), json!({ "arguments": {} })] {
+        let answer = process.ask(&request(Era::Modern, 7, "tools/call", params));
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(-32602), &json!(7)), "{answer}");
+    }
+    assert_eq!(process.close().code, Some(0));
+}

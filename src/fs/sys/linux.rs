@@ -13,6 +13,8 @@ use rustix::fs::{
     ResolveFlags, StatVfsMountFlags, StatxFlags, Timespec, Timestamps, Uid, XattrFlags,
 };
 
+use rustix::event::{PollFd, PollFlags, poll};
+
 use super::{Errno, Step, pass, retry};
 
 /// What `statx` says of a file.
@@ -168,6 +170,13 @@ pub(crate) fn create_exclusive(
 pub(crate) fn read(file: impl AsFd, buffer: &mut [u8]) -> Result<usize, Errno> {
     pass(Step::Read)?;
     retry(|| rustix::io::read(&file, &mut *buffer))
+}
+
+/// `poll`: the file has bytes, or its end, to read; waits that many milliseconds for it.
+pub(crate) fn is_readable(file: impl AsFd, millis: i64) -> Result<bool, Errno> {
+    let timeout = Timespec { tv_sec: 0, tv_nsec: millis * 1_000_000 };
+    let mut wanted = [PollFd::new(&file, PollFlags::IN)];
+    retry(|| poll(&mut wanted, Some(&timeout))).map(|ready| ready > 0)
 }
 
 /// `pread`.

@@ -4,6 +4,7 @@ mod read_file;
 mod write_file;
 
 use crate::{
+    cancel::CancelFlag,
     error::Error,
     tools::{Cx, Entry, entry},
     vault::Vault,
@@ -16,15 +17,15 @@ pub const TOOLS: &[Entry] = &[entry::<read_file::ReadFile>(), entry::<write_file
 async fn on_vault<T: Send + 'static>(
     cx: &Cx,
     vault_path: Option<String>,
-    operation: impl FnOnce(&Vault) -> Result<T, Error> + Send + 'static,
+    operation: impl FnOnce(&Vault, &CancelFlag) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let state = cx.state.clone();
+    let (state, cancel) = (cx.state.clone(), cx.caller.cancel_flag());
     let selected = cx.caller.session().and_then(|session| cx.state.sessions.get(&session));
     cx.state
         .work
         .files(move || {
             let selected = selected.as_ref().map(|selection| selection.path.as_str());
-            operation(&state.vaults.choose(vault_path.as_deref(), selected)?)
+            operation(&state.vaults.choose(vault_path.as_deref(), selected)?, &cancel)
         })
         .await
 }

@@ -74,7 +74,7 @@ impl VaultTool for ReadFile {
             hash_only: input.hash_only,
         };
         ask.check()?;
-        Ok(ReadReport::of(on_vault(cx, input.vault_path, move |vault| ask.run(vault)).await?))
+        Ok(ReadReport::of(on_vault(cx, input.vault_path, move |vault, _| ask.run(vault)).await?))
     }
 }
 

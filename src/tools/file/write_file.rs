@@ -84,7 +84,7 @@ impl VaultTool for WriteFile {
         let vault_path = input.vault_path.clone();
         let ask = input.ask()?;
         ask.check()?;
-        Ok(on_vault(cx, vault_path, move |vault| ask.run(vault)).await?)
+        Ok(on_vault(cx, vault_path, move |vault, cancel| ask.run(vault, cancel)).await?)
     }
 }
 
