@@ -134,6 +134,25 @@ fn our_text_that_somebody_has_open_is_parked_with_what_they_write_later() {
 }
 
 #[test]
+fn our_text_that_somebody_had_open_for_a_moment_is_not_parked() {
+    let (window, _armed) = Window::new();
+    let path = window.path.clone();
+    let held = std::rc::Rc::new(std::cell::RefCell::new(None));
+    let slot = std::rc::Rc::clone(&held);
+    let _open = before_exchange(move || {
+        *slot.borrow_mut() = Some(OpenOptions::new().append(true).open(&path).unwrap());
+    });
+    // The first lease is that on the old file; the second, on our text, is not to be had.
+    let closed = std::rc::Rc::clone(&held);
+    let _close = fault::arm(Step::Lease, 2, Action::Run(Box::new(move || drop(closed.borrow_mut().take()))));
+    let (report, _) = window.replace();
+    assert!(held.borrow().is_none(), "the second lease was to be tried again");
+    assert_eq!(report["data"]["parkedAt"].as_str(), None);
+    assert_eq!(window.arena.text("a.md").as_deref(), Some("foreign"));
+    assert_eq!((window.arena.names(), window.history()), (vec!["a.md".to_owned()], vec![]));
+}
+
+#[test]
 fn a_folder_put_at_the_name_is_put_back() {
     let (window, armed) = Window::new();
     drop(armed);

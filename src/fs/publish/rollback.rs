@@ -7,11 +7,11 @@ use super::{
         context::failure,
         displaced::park::{self, Kind},
         read,
-        sys::{self, Stat, lease::Lease},
+        sys::{self, Stat},
     },
     area::Slot,
     replace::Guard,
-    swap::{Found, Swap},
+    swap::{Found, Swap, patient_lease},
 };
 use crate::error::{Error, RaceProblem, WriteError};
 
@@ -66,7 +66,7 @@ impl Swap<'_> {
     ///
     /// Where leases do not exist the hash alone decides.
     fn is_untouched(&self, out: &Stat) -> bool {
-        let lease = Lease::take(&self.staged.file);
+        let lease = patient_lease(&self.staged.file);
         let same = out.size == self.staged.size
             && read::hash_of(&self.staged.file, out.size).is_ok_and(|hash| hash == self.staged.hash);
         same && match lease {

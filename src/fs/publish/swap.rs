@@ -1,6 +1,7 @@
 //! One replacement under way: the ladder of tiers, and the proof of what was displaced.
 
 use std::{
+    os::fd::OwnedFd,
     thread,
     time::{Duration, Instant},
 };
@@ -148,17 +149,12 @@ impl Swap<'_> {
         if !self.target.mount.lease.worth_trying() {
             return Ok(None);
         }
-        let start = Instant::now();
-        loop {
-            let taken = Lease::take(file);
-            self.target.mount.lease.learn(&taken, NO_LEASE);
-            match taken {
-                Ok(lease) => return Ok(Some(lease)),
-                Err(Errno::AGAIN) if self.guard == Guard::None => return Ok(None),
-                Err(Errno::AGAIN) if start.elapsed() < WRITER_PATIENCE => thread::sleep(WRITER_POLL),
-                Err(Errno::AGAIN) => return Err(self.race(RaceProblem::OpenWriter)),
-                Err(_) => return Ok(None),
-            }
+        let taken = if self.guard == Guard::None { Lease::take(file) } else { patient_lease(file) };
+        self.target.mount.lease.learn(&taken, NO_LEASE);
+        match taken {
+            Ok(lease) => Ok(Some(lease)),
+            Err(Errno::AGAIN) if self.guard != Guard::None => Err(self.race(RaceProblem::OpenWriter)),
+            Err(_) => Ok(None),
         }
     }
 
@@ -247,6 +243,19 @@ impl Swap<'_> {
 
     pub(super) fn race(&self, problem: RaceProblem) -> Error {
         race(&self.target.place.requested, problem, self.guard != Guard::None).into()
+    }
+}
+
+/// A read lease, or `EAGAIN` when a program still has the file open for writing after [`WRITER_PATIENCE`].
+///
+/// A process that was forked a moment ago counts as such a program until its `exec`, though it writes nothing.
+pub(super) fn patient_lease(file: &OwnedFd) -> Result<Lease<'_>, Errno> {
+    let start = Instant::now();
+    loop {
+        match Lease::take(file) {
+            Err(Errno::AGAIN) if start.elapsed() < WRITER_PATIENCE => thread::sleep(WRITER_POLL),
+            taken => return taken,
+        }
     }
 }
 
