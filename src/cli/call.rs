@@ -1,7 +1,6 @@
 //! `call`: one tool through the real protocol, in this process.
 
 use std::{
-    fmt::Display,
     io::{self, Read},
     path::absolute,
     sync::{Arc, OnceLock},
@@ -16,7 +15,7 @@ use super::{
     peer::{Answer, Peer, PeerError},
 };
 use crate::{
-    error::{Class, Exit},
+    error::{ArgumentProblem, Exit},
     fs::host::{self, HostPath},
     mcp::Server,
     serving::State,
@@ -43,7 +42,7 @@ impl Call {
         let limit = limits::max_message(state.config.files.max_write_bytes);
         let arguments = match arguments(&self.arguments, limit) {
             Ok(arguments) => arguments,
-            Err(why) => return fail(&why, Exit::Usage, json),
+            Err(why) => return out::misused(ArgumentProblem::Type, &why, json),
         };
         let failure = Arc::new(OnceLock::new());
         let seen = Arc::clone(&failure);
@@ -52,19 +51,9 @@ impl Call {
         });
         match call(server, limit, self.tool, arguments).await {
             Ok(answer) => show(&answer, json, failure.get().copied()),
-            Err(error) => fail(&error, error.exit(), json),
+            Err(error) => error.ended(json),
         }
     }
-}
-
-/// Ends without an answer; as JSON, this too is an error object.
-pub(super) fn fail(why: &dyn Display, exit: Exit, json: bool) -> Status {
-    if !json {
-        return out::failed(why, exit);
-    }
-    let class = if exit == Exit::Usage { Class::InvalidParams } else { Class::Internal };
-    let error = json!({ "error": { "code": class.code(), "message": why.to_string() } });
-    out::data(&error.to_string()).err().unwrap_or(Status::Ended(exit))
 }
 
 async fn call(

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
-
 use super::{Status, out};
 use crate::{
     cancel::CancelFlag,
@@ -45,12 +43,10 @@ impl Chosen {
 
     /// Ends with a failure: as the error object, or its message and hint for a person.
     pub(super) fn failed(&self, error: &Error) -> Status {
-        let exit = error.reason().exit();
         if self.json {
-            let shown = out::data(&json!({ "error": error.report() }).to_string());
-            return shown.err().unwrap_or(Status::Ended(exit));
+            return out::report(error);
         }
-        out::failed(&format_args!("{error}\n{}", error.reason().hint()), exit)
+        out::failed(&format_args!("{error}\n{}", error.reason().hint()), error.reason().exit())
     }
 }
 

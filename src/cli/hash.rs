@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Status, chosen::Chosen, out};
 use crate::{
-    error::{Error, Exit, WriteError},
+    error::{ArgumentProblem, Error, Exit, WriteError},
     ops::hash_file,
     serving::State,
     text::{ContentHash, Hasher},
@@ -38,7 +38,7 @@ impl Hash {
             Err(error) => return chosen.failed(&error.into()),
         };
         if wanted.is_some() && self.paths.len() != 1 {
-            return out::failed(&"--check takes one path", Exit::Usage);
+            return out::misused(ArgumentProblem::Conflict, &"--check takes one path", chosen.json);
         }
         let mut lines = Vec::new();
         for path in self.paths {

@@ -30,7 +30,7 @@ use self::chosen::Chosen;
 use crate::{
     cancel::CancelFlag,
     config::{Args, Config},
-    error::Exit,
+    error::{ArgumentProblem, Exit},
     serving::State,
 };
 
@@ -83,9 +83,12 @@ enum Command {
 
 /// Runs the program.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Status {
+    let arguments: Vec<_> = arguments.into_iter().collect();
+    // What cannot be parsed cannot say how to answer either.
+    let json = arguments.iter().any(|argument| argument == "--json");
     let mut cli = match parse(arguments) {
         Ok(cli) => cli,
-        Err(error) => return out::usage(&error),
+        Err(error) => return out::usage(&error, json),
     };
     let command = cli.command.unwrap_or_default();
     let selector = command.selector(&mut cli.settings);
@@ -93,21 +96,19 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Status {
     let settings = if matches!(command, Command::Demo(_)) { Args::default() } else { cli.settings };
     let config = match Config::try_from(settings) {
         Ok(config) => config,
-        Err(error) => return out::failed(&error, Exit::Usage),
+        Err(error) => return out::misused(ArgumentProblem::Type, &error, json),
     };
     log::start(cli.manner.log, &config.log_level);
     config.notices().iter().for_each(|notice| tracing::warn!("{notice}"));
     let runtime = match runtime() {
         Ok(runtime) => runtime,
-        Err(error) => return out::failed(&error, Exit::Internal),
+        Err(error) => return out::broken(&error, Exit::Internal, json),
     };
     let state = Arc::new(State::new(config));
     if let Some(folder) = state.vaults.overlapping_source() {
         let why = "WRITE_FILE_SOURCE_PATHS (--write-file-source-paths)";
-        return out::failed(
-            &format_args!("{why}: `{folder}` is, holds or lies in a known vault"),
-            Exit::Usage,
-        );
+        let why = format!("{why}: `{folder}` is, holds or lies in a known vault");
+        return out::misused(ArgumentProblem::Conflict, &why, json);
     }
     let chosen = Chosen { selector, json: cli.manner.json, cancel: CancelFlag::default() };
     let status = runtime.block_on(command.run(state, chosen));

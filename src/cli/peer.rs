@@ -10,8 +10,9 @@ use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::{Status, out};
 use crate::{
-    error::Exit,
+    error::{ArgumentProblem, Exit},
     mcp::Server,
     transport::{ServeError, stdio},
 };
@@ -35,10 +36,11 @@ pub(super) enum PeerError {
 }
 
 impl PeerError {
-    pub(super) const fn exit(&self) -> Exit {
+    /// Ends the program with it.
+    pub(super) fn ended(&self, json: bool) -> Status {
         match self {
-            Self::Refused(_) => Exit::Usage,
-            Self::Opening(_) | Self::Broken(_) => Exit::Internal,
+            Self::Refused(_) => out::misused(ArgumentProblem::UnknownKey, self, json),
+            Self::Opening(_) | Self::Broken(_) => out::broken(self, Exit::Internal, json),
         }
     }
 }

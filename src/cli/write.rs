@@ -8,7 +8,7 @@ use std::{
 
 use super::{Status, chosen::Chosen, out};
 use crate::{
-    error::{ArgumentsError, Error, Exit},
+    error::{ArgumentProblem, ArgumentsError, Error, Exit},
     fs::HostPath,
     ops::{
         report::{DurableReason, WriteReport},
@@ -46,7 +46,7 @@ impl Write {
     pub(super) async fn run(self, state: &Arc<State>, chosen: Chosen) -> Status {
         if self.reads_stdin() && io::stdin().is_terminal() {
             let why = "name a FILE, or pipe the bytes in; standard input is a terminal";
-            return out::failed(&why, Exit::Usage);
+            return out::misused(ArgumentProblem::Missing, &why, chosen.json);
         }
         let require_durable = self.require_durable;
         let ask = match self.ask().and_then(|ask| ask.check().map(|()| ask)) {

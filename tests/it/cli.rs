@@ -86,6 +86,29 @@ fn failures_are_json_where_that_was_asked_for() {
 }
 
 #[test]
+fn a_command_line_that_cannot_be_followed_is_told_in_json_too() {
+    let shell = Shell::new();
+    for (arguments, problem) in [
+        (&["write", "b.md", "--no-such-flag", "--json"][..], "unknown_key"),
+        (&["--json", "write"], "missing"),
+        (&["--json", "hash", "a.md", "b.md", "--check", &ContentHash::of(b"").to_string()], "conflict"),
+        (&["--json", "write", "a.md", "--max-file-write-bytes", "many"], "type"),
+        (&["--json", "call", "read_file", "[]"], "type"),
+        (&["--json", "call", "no_such_tool"], "unknown_key"),
+        (&["--json", "hash", "a.md", "--vault", ""], "enum"),
+    ] {
+        let (code, out, _) = shell.run(arguments, b"");
+        let error: Value = serde_json::from_str(&out).unwrap();
+        let data = &error["error"]["data"];
+        assert_eq!((code, &data["reason"]), (2, &"invalid_arguments".into()), "{arguments:?}: {out}");
+        assert_eq!(data["problem"], problem, "{out}");
+        assert_eq!((&error["error"]["code"], &data["retryable"]), (&(-32602).into(), &false.into()));
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(message.ends_with(". Nothing was written."), "{message}");
+    }
+}
+
+#[test]
 fn each_refusal_has_its_code() {
     let shell = Shell::new();
     std::fs::write(shell.path("vault/a.md"), "a").unwrap();

@@ -126,7 +126,9 @@ fn wrong_usage_is_json_where_that_is_asked_for_before_or_after_the_command() {
         let ending = Process::spawn(&arguments, &[]).close();
         assert_eq!((ending.code, &*ending.log), (Some(2), ""));
         let answer: Value = serde_json::from_str(&ending.rest[0]).unwrap();
-        assert_eq!(answer, json!({ "error": { "code": -32602, "message": "tool not found" } }));
+        let error = &answer["error"];
+        assert_eq!((&error["code"], &error["data"]["reason"]), (&json!(-32602), &json!("invalid_arguments")));
+        assert_eq!(error["message"], "tool not found. Nothing was written.");
     }
 }
 

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use self::player::{Player, Step};
 use super::{
-    Status, call, out,
+    Status, out,
     peer::{Peer, PeerError},
 };
 use crate::{
@@ -63,7 +63,7 @@ impl Demo {
         let start = Instant::now();
         match self.play().await {
             Ok((steps, place)) => show(&steps, &place, self.keep, json, start.elapsed()),
-            Err(error) => call::fail(&error, error.exit(), json),
+            Err(error) => out::broken(&error, error.exit(), json),
         }
     }
 
