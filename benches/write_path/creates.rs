@@ -36,6 +36,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
         Bare::shortest_create,
     );
     at_once(criterion, &image.path());
+    in_group(criterion, &image.path());
 }
 
 /// A create and one of the floors.
@@ -111,6 +112,38 @@ fn at_once(criterion: &mut Criterion, place: &Path) {
     });
     let title = "32 creates, ext4 loop, 8 threads to 1";
     measure(criterion, Row { name: title.into(), target: "≤ 0.2", floor: Some(floor), ours });
+}
+
+const GROUP: usize = 50;
+
+/// Files that are made durable together beside as many one by one.
+fn in_group(criterion: &mut Criterion, place: &Path) {
+    let yard = Yard::new(place, 10);
+    let root = yard.root();
+    let paths: Vec<_> = (0..GROUP).map(|n| name(&format!("notes/new {n}.md"))).collect();
+    let files: Vec<_> = paths.iter().map(|path| yard.path("vault").join(path.as_str())).collect();
+    let floor: Timed<'_> = Box::new(|| {
+        let took = paths.iter().map(|path| create_once(&root, path, vec![b'x'; NOTE])).sum();
+        remove(&files);
+        took
+    });
+    let ours = Box::new(|| {
+        let took = together(&root, &paths);
+        remove(&files);
+        took
+    });
+    let title = "50 creates, ext4 loop, as a group to one by one";
+    measure(criterion, Row { name: title.into(), target: "≤ 0.05", floor: Some(floor), ours });
+}
+
+fn together(root: &Root, paths: &[VaultPath]) -> Duration {
+    let contents: Vec<_> = paths.iter().map(|_| Content::Bytes(vec![b'x'; NOTE])).collect();
+    let start = Instant::now();
+    let places = paths.iter().map(|path| root.place(path, Lookup::Create).unwrap());
+    for created in root.create_many(places.zip(contents).collect()) {
+        std::hint::black_box(created.unwrap());
+    }
+    start.elapsed()
 }
 
 fn in_threads(root: &Root, paths: &[VaultPath]) -> Duration {
