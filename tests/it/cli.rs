@@ -74,6 +74,34 @@ fn a_pipeline_publishes_is_refused_to_clobber_and_replaces_by_hash() {
     assert_eq!(shell.vault("Reports/r.pdf"), b"%PDF-1.7 two");
 }
 
+/// The README's lines for a report under a fixed name.
+fn recipe() -> &'static str {
+    let blocks = include_str!("../../README.md").split("```sh\n").skip(1);
+    let mut blocks = blocks.filter_map(|block| block.split("```").next());
+    blocks.find(|block| block.contains("Reports/latest.pdf")).unwrap()
+}
+
+#[test]
+fn the_readmes_recipe_creates_then_replaces_and_is_refused_over_an_edit() {
+    let shell = Shell::new();
+    std::fs::create_dir(shell.path("out")).unwrap();
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_vaultwright")).parent().unwrap();
+    let path = std::env::join_paths([program, "/usr/bin".as_ref(), "/bin".as_ref()]).unwrap();
+    for (build, code, kept) in [
+        ("echo one", 0, "one\n"),
+        ("echo two", 0, "two\n"),
+        ("echo mine | tee vault/Reports/latest.pdf", 5, "mine\n"),
+    ] {
+        let script = format!("make() {{ {build} > out/report.pdf; }}\n{}", recipe());
+        let script = script.replace("--require-durable", "");
+        let mut shell_program = Command::new("bash");
+        shell_program.args(["-eo", "pipefail", "-c", &script]).current_dir(shell.path("."));
+        let output = shell_program.env("HOME", shell.path(".")).env("PATH", &path).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{build}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(String::from_utf8(shell.vault("Reports/latest.pdf")).unwrap(), kept);
+    }
+}
+
 #[test]
 fn failures_are_json_where_that_was_asked_for() {
     let shell = Shell::new();
