@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     error::Exit,
+    fs::host,
     mcp::Server,
     serving::State,
     transport::{ServeError, limits, stdio},
@@ -21,6 +22,7 @@ pub(super) async fn run(state: Arc<State>) -> Status {
         Ok(signals) => signals,
         Err(error) => return out::failed(&error, Exit::Internal),
     };
+    host::widen_standard_input();
     let served = serve(Arc::clone(&state), signals).await;
     drain(&state.work).await;
     served.unwrap_or_else(|error| out::failed(&error, Exit::Internal))

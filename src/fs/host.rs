@@ -11,6 +11,16 @@ use rustix::fs::{CWD, FileType, OFlags};
 
 use super::sys::{self, Errno};
 
+/// What an unprivileged program may make a pipe hold, as `pipe(7)` has it.
+const PIPE_BYTES: usize = 1024 * 1024;
+
+/// Lets a pipe on standard input hold more, since one line of it may be a whole file: fewer turns between its ends.
+///
+/// Where that is refused, or standard input is no pipe, everything works as it is.
+pub fn widen_standard_input() {
+    rustix::pipe::fcntl_setpipe_size(rustix::stdio::stdin(), PIPE_BYTES).ok();
+}
+
 /// An absolute path of the host, cleaned lexically: no `.`, no `..`, no doubled or trailing slash.
 ///
 /// It is never part of a vault's own name space; see [`crate::path::VaultPath`] for that.

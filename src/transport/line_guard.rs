@@ -22,7 +22,7 @@ use crate::error::{Error, ServingError};
 const HEAD: usize = 4096;
 
 /// How much is read at once; lines hold whole files.
-const BUFFER: usize = 64 * 1024;
+const BUFFER: usize = 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -58,7 +58,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if available.is_empty() {
                 return (!self.line.is_empty()).then(|| self.finish());
             }
-            let newline = available.iter().position(|byte| *byte == b'\n');
+            let newline = memchr::memchr(b'\n', available);
             let count = newline.unwrap_or(available.len());
             self.line.extend_from_slice(&available[..count]);
             self.input.consume(count + usize::from(newline.is_some()));

@@ -284,6 +284,19 @@ fn an_interrupt_ends_a_write_that_waits_for_its_input() {
 }
 
 #[test]
+fn the_server_lets_its_pipe_hold_more_than_the_default() {
+    let shell = Shell::new();
+    let mut child = start(&shell, &["serve"]);
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").unwrap();
+    wait_until_read(&pipe);
+    let size = rustix::pipe::fcntl_getpipe_size(&pipe).unwrap();
+    drop(pipe);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(size, 1024 * 1024);
+}
+
+#[test]
 fn a_call_acts_on_the_vault_that_was_named() {
     let shell = Shell::new();
     std::fs::create_dir(shell.path("other")).unwrap();
