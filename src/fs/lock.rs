@@ -102,7 +102,7 @@ impl<'dir> FolderLock<'dir> {
     /// Polls for the lock, at most `limit`; the handle must be the call's own, since a flock belongs to it.
     pub(crate) fn take(dir: &'dir OwnedFd, limit: Duration) -> Result<Self, LockFailure> {
         let mut start = None;
-        let mut pause = Duration::from_micros(200);
+        let mut pause = Duration::from_micros(25);
         loop {
             match sys::try_lock(dir) {
                 Ok(()) => return Ok(Self(dir)),
