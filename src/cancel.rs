@@ -7,7 +7,8 @@ use std::sync::{
 
 /// Says that the caller no longer wants the answer.
 ///
-/// Polled before staging and between files; never between staging and publication, so that a started write ends.
+/// Polled before staging, while a stream is read, and once before publication; never within a publication, so that one
+/// that has begun ends.
 #[derive(Debug, Clone, Default)]
 pub struct CancelFlag(Arc<AtomicBool>);
 

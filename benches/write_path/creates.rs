@@ -35,8 +35,10 @@ pub(crate) fn bench(criterion: &mut Criterion) {
         10,
         Bare::shortest_create,
     );
-    at_once(criterion, &image.path());
-    in_group(criterion, &image.path());
+    let (place, group) = (image.path(), "50 creates, ext4 loop, as a group to one by one");
+    let threads = "32 creates, ext4 loop, 8 threads to 1";
+    many(criterion, &place, THREADS * EACH, threads, "≤ 0.2", in_threads);
+    many(criterion, &place, GROUP, group, "≤ 0.05", together);
 }
 
 /// A create and one of the floors.
@@ -94,46 +96,36 @@ fn large(criterion: &mut Criterion) {
 const THREADS: usize = 8;
 const EACH: usize = 4;
 
-/// Eight threads beside one thread, for as many files.
-fn at_once(criterion: &mut Criterion, place: &Path) {
-    let yard = Yard::new(place, 10);
-    let root = yard.root();
-    let paths: Vec<_> = (0..THREADS * EACH).map(|n| name(&format!("notes/new {n}.md"))).collect();
-    let files: Vec<_> = paths.iter().map(|path| yard.path("vault").join(path.as_str())).collect();
-    let floor: Timed<'_> = Box::new(|| {
-        let took = paths.iter().map(|path| create_once(&root, path, vec![b'x'; NOTE])).sum();
-        remove(&files);
-        took
-    });
-    let ours = Box::new(|| {
-        let took = in_threads(&root, &paths);
-        remove(&files);
-        took
-    });
-    let title = "32 creates, ext4 loop, 8 threads to 1";
-    measure(criterion, Row { name: title.into(), target: "≤ 0.2", floor: Some(floor), ours });
-}
-
 const GROUP: usize = 50;
 
-/// Files that are made durable together beside as many one by one.
-fn in_group(criterion: &mut Criterion, place: &Path) {
+/// Creates many files, and answers how long that took.
+type CreateAll = fn(&Root, &[VaultPath]) -> Duration;
+
+/// Many files in some way beside as many one by one.
+fn many(
+    criterion: &mut Criterion,
+    place: &Path,
+    count: usize,
+    title: &str,
+    target: &'static str,
+    way: CreateAll,
+) {
     let yard = Yard::new(place, 10);
     let root = yard.root();
-    let paths: Vec<_> = (0..GROUP).map(|n| name(&format!("notes/new {n}.md"))).collect();
+    let paths: Vec<_> = (0..count).map(|n| name(&format!("notes/new {n}.md"))).collect();
     let files: Vec<_> = paths.iter().map(|path| yard.path("vault").join(path.as_str())).collect();
-    let floor: Timed<'_> = Box::new(|| {
-        let took = paths.iter().map(|path| create_once(&root, path, vec![b'x'; NOTE])).sum();
+    let timed = |way: CreateAll| {
+        let took = way(&root, &paths);
         remove(&files);
         took
-    });
-    let ours = Box::new(|| {
-        let took = together(&root, &paths);
-        remove(&files);
-        took
-    });
-    let title = "50 creates, ext4 loop, as a group to one by one";
-    measure(criterion, Row { name: title.into(), target: "≤ 0.05", floor: Some(floor), ours });
+    };
+    let floor: Timed<'_> = Box::new(|| timed(one_by_one));
+    let ours = Box::new(|| timed(way));
+    measure(criterion, Row { name: title.into(), target, floor: Some(floor), ours });
+}
+
+fn one_by_one(root: &Root, paths: &[VaultPath]) -> Duration {
+    paths.iter().map(|path| create_once(root, path, vec![b'x'; NOTE])).sum()
 }
 
 fn together(root: &Root, paths: &[VaultPath]) -> Duration {

@@ -15,6 +15,7 @@ use super::{
     peer::{Answer, Peer, PeerError},
 };
 use crate::{
+    cancel::CancelFlag,
     error::{ArgumentProblem, Exit},
     fs::host::{self, HostPath},
     mcp::Server,
@@ -40,9 +41,11 @@ impl Call {
             Err(error) => return chosen.failed(&error),
         };
         let limit = limits::max_message(state.config.files.max_write_bytes);
-        let arguments = match arguments(&self.arguments, limit) {
-            Ok(arguments) => arguments,
-            Err(why) => return out::misused(ArgumentProblem::Type, &why, json),
+        let (source, cancel) = (self.arguments, chosen.cancel.clone());
+        let arguments = match state.work.files(move || Ok(arguments(&source, limit, &cancel))).await {
+            Ok(Ok(arguments)) => arguments,
+            Err(error) => return chosen.failed(&error),
+            Ok(Err(why)) => return out::misused(ArgumentProblem::Type, &why, json),
         };
         let failure = Arc::new(OnceLock::new());
         let seen = Arc::clone(&failure);
@@ -83,18 +86,18 @@ fn show(answer: &Answer, json: bool, failure: Option<Exit>) -> Status {
     shown.err().unwrap_or(Status::Ended(exit))
 }
 
-fn arguments(source: &str, limit: usize) -> Result<Map<String, Value>, String> {
+fn arguments(source: &str, limit: usize, cancel: &CancelFlag) -> Result<Map<String, Value>, String> {
     let bytes = match (source, source.strip_prefix('@')) {
-        ("-", _) => standard_input(limit).map_err(|error| format!("standard input: {error}"))?,
+        ("-", _) => standard_input(limit, cancel).map_err(|error| format!("standard input: {error}"))?,
         (_, Some(file)) => read_file(file, limit).ok_or_else(|| format!("{file}: cannot be read"))?,
         (json, None) => json.as_bytes().to_vec(),
     };
     serde_json::from_slice(&bytes).map_err(|error| format!("the arguments are no JSON object: {error}"))
 }
 
-fn standard_input(limit: usize) -> io::Result<Vec<u8>> {
+fn standard_input(limit: usize, cancel: &CancelFlag) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    io::stdin().lock().take(limit as u64).read_to_end(&mut bytes)?;
+    host::standard_input(cancel)?.take(limit as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use super::{Status, chosen::Chosen, out};
 use crate::{
-    error::{ArgumentProblem, Error, Exit, WriteError},
+    cancel::CancelFlag,
+    error::{ArgumentProblem, Error, Exit, ServingError, WriteError},
+    fs::host,
     ops::hash_file,
     serving::State,
     text::{ContentHash, Hasher},
@@ -58,7 +60,8 @@ impl Hash {
 
 async fn hash(chosen: &Chosen, state: &Arc<State>, path: String) -> Result<Line, Error> {
     let (hash, size_in_bytes) = if path == "-" {
-        state.work.files(hash_stdin).await?
+        let cancel = chosen.cancel.clone();
+        state.work.files(move || hash_stdin(&cancel)).await?
     } else {
         let asked = path.clone();
         chosen.on_vault(state, move |vault, _| hash_file::hash(vault, &asked)).await?
@@ -66,14 +69,17 @@ async fn hash(chosen: &Chosen, state: &Arc<State>, path: String) -> Result<Line,
     Ok(Line { path, hash: hash.to_string(), size_in_bytes })
 }
 
-fn hash_stdin() -> Result<(ContentHash, u64), Error> {
+fn hash_stdin(cancel: &CancelFlag) -> Result<(ContentHash, u64), Error> {
     let mut hasher = Hasher::default();
-    let size = io::copy(&mut io::stdin().lock(), &mut hasher).map_err(|error| WriteError::IoError {
-        path: "-".into(),
-        step: "read standard input",
-        errno: error.kind().to_string(),
-    })?;
-    Ok((hasher.finish(), size))
+    let copied = host::standard_input(cancel).and_then(|mut stdin| io::copy(&mut stdin, &mut hasher));
+    match copied {
+        Ok(size) => Ok((hasher.finish(), size)),
+        Err(_) if cancel.is_cancelled() => Err(ServingError::Cancelled {}.into()),
+        Err(error) => {
+            let (path, step, errno) = ("-".into(), "read standard input", error.kind().to_string());
+            Err(WriteError::IoError { path, step, errno }.into())
+        }
+    }
 }
 
 fn show(lines: &[Line], chosen: &Chosen) -> Result<(), Status> {

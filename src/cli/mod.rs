@@ -85,7 +85,7 @@ enum Command {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Status {
     let arguments: Vec<_> = arguments.into_iter().collect();
     // What cannot be parsed cannot say how to answer either.
-    let json = arguments.iter().any(|argument| argument == "--json");
+    let json = arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json");
     let mut cli = match parse(arguments) {
         Ok(cli) => cli,
         Err(error) => return out::usage(&error, json),

@@ -9,7 +9,11 @@ use std::{
 
 use rustix::fs::{CWD, FileType, OFlags};
 
-use super::sys::{self, Errno};
+use super::{
+    source::Interruptible,
+    sys::{self, Errno},
+};
+use crate::cancel::CancelFlag;
 
 /// What an unprivileged program may make a pipe hold, as `pipe(7)` has it.
 const PIPE_BYTES: usize = 1024 * 1024;
@@ -18,7 +22,12 @@ const PIPE_BYTES: usize = 1024 * 1024;
 ///
 /// Where that is refused, or standard input is no pipe, everything works as it is.
 pub fn widen_standard_input() {
-    rustix::pipe::fcntl_setpipe_size(rustix::stdio::stdin(), PIPE_BYTES).ok();
+    sys::standard_input().and_then(|stdin| sys::set_pipe_size(&stdin, PIPE_BYTES)).ok();
+}
+
+/// Standard input, which ends early, and with an error, when the call is cancelled.
+pub fn standard_input(cancel: &CancelFlag) -> io::Result<impl io::Read + Send + 'static> {
+    Ok(Interruptible::of(sys::standard_input()?, cancel))
 }
 
 /// An absolute path of the host, cleaned lexically: no `.`, no `..`, no doubled or trailing slash.
@@ -229,10 +238,17 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Begins a file; without `replace` a path that is taken is an error, now and at the end.
+    /// Begins a file; without `replace` a path that is taken is an error, now and at the end. A link or device is
+    /// never replaced.
     pub fn begin(path: &HostPath, replace: bool) -> io::Result<Self> {
-        if !replace && sys::stat_at(CWD, path.0.as_os_str()).is_ok() {
-            return Err(io::ErrorKind::AlreadyExists.into());
+        match sys::stat_at(CWD, path.0.as_os_str()) {
+            Ok(_) if !replace => return Err(io::ErrorKind::AlreadyExists.into()),
+            Ok(there) if there.kind != FileType::RegularFile => {
+                return Err(io::Error::other(
+                    "it is there and no regular file; write to standard output instead",
+                ));
+            }
+            _ => {}
         }
         let folder = path.parent().ok_or(io::ErrorKind::IsADirectory)?;
         let mode = std::fs::Permissions::from_mode(0o666);

@@ -59,15 +59,14 @@ impl Source {
         let file = sys::open_path(path.as_path().as_os_str(), OFlags::RDONLY).map_err(problem)?;
         let kind = sys::stat(&file).map_err(problem)?.kind;
         if matches!(kind, FileType::Fifo | FileType::CharacterDevice) {
-            return Ok(Interruptible::of(file, expected, cancel));
+            return Ok(Interruptible::content(file, expected, cancel));
         }
         Self::of(file, expected).map(Content::File)
     }
 
     /// Standard input, as a stream that ends early, and with an error, when the call is cancelled.
     pub fn stdin(expected: Option<ContentHash>, cancel: &CancelFlag) -> Result<Content, Error> {
-        let stdin = rustix::io::dup(rustix::stdio::stdin()).map_err(problem)?;
-        Ok(Interruptible::of(stdin, expected, cancel))
+        Ok(Interruptible::content(sys::standard_input().map_err(problem)?, expected, cancel))
     }
 
     fn of(file: OwnedFd, expected: Option<ContentHash>) -> Result<Self, Error> {
@@ -141,7 +140,7 @@ const LOOK_AT_FLAG: i64 = 50;
 
 /// A stream that gives up when its call is cancelled. Its end counts only while the call is wanted: who cancels a
 /// pipeline ends its first program too, and half a file would pass for the whole.
-struct Interruptible {
+pub(super) struct Interruptible {
     file: OwnedFd,
     /// The stream ends when the program that fills it does, and not where a file ends.
     has_writer: bool,
@@ -149,9 +148,13 @@ struct Interruptible {
 }
 
 impl Interruptible {
-    fn of(file: OwnedFd, expected: Option<ContentHash>, cancel: &CancelFlag) -> Content {
+    pub(super) fn of(file: OwnedFd, cancel: &CancelFlag) -> Self {
         let has_writer = sys::stat(&file).is_ok_and(|stat| stat.kind != FileType::RegularFile);
-        Content::Stream(Box::new(Self { file, has_writer, cancel: cancel.clone() }), expected)
+        Self { file, has_writer, cancel: cancel.clone() }
+    }
+
+    fn content(file: OwnedFd, expected: Option<ContentHash>, cancel: &CancelFlag) -> Content {
+        Content::Stream(Box::new(Self::of(file, cancel)), expected)
     }
 
     /// An interrupt goes to all programs of a pipeline at once, and the end of the first one's output may be seen

@@ -284,6 +284,38 @@ fn an_interrupt_ends_a_write_that_waits_for_its_input() {
 }
 
 #[test]
+fn an_interrupt_ends_whatever_waits_for_standard_input() {
+    for arguments in [&["hash", "-"][..], &["call", "read_file", "-"]] {
+        let shell = Shell::new();
+        let mut child = start(&shell, arguments);
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(b"{").unwrap();
+        wait_until_read(&pipe);
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        // The pipe stays open: only the signal can end the program.
+        let output = child.wait_with_output().unwrap();
+        drop(pipe);
+        assert_eq!(output.status.code(), Some(130), "{arguments:?}");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(!told.contains("left behind"), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn a_link_at_the_output_is_not_replaced() {
+    let shell = Shell::new();
+    std::fs::write(shell.path("vault/a.md"), "a").unwrap();
+    std::fs::write(shell.path("target"), "kept").unwrap();
+    std::os::unix::fs::symlink("target", shell.path("link")).unwrap();
+    let (code, _, told) = shell.run(&["read", "a.md", "-o", "link", "--force"], b"");
+    assert_eq!(code, 10, "{told}");
+    assert!(told.contains("no regular file"), "{told}");
+    assert!(std::fs::symlink_metadata(shell.path("link")).unwrap().is_symlink());
+    assert_eq!(std::fs::read(shell.path("target")).unwrap(), b"kept");
+}
+
+#[test]
 fn the_server_lets_its_pipe_hold_more_than_the_default() {
     let shell = Shell::new();
     let mut child = start(&shell, &["serve"]);

@@ -179,6 +179,16 @@ pub(crate) fn is_readable(file: impl AsFd, millis: i64) -> Result<bool, Errno> {
     retry(|| poll(&mut wanted, Some(&timeout))).map(|ready| ready > 0)
 }
 
+/// `dup` of standard input.
+pub(crate) fn standard_input() -> Result<OwnedFd, Errno> {
+    rustix::io::dup(rustix::stdio::stdin())
+}
+
+/// `F_SETPIPE_SZ`: how much a pipe may hold.
+pub(crate) fn set_pipe_size(pipe: impl AsFd, bytes: usize) -> Result<(), Errno> {
+    rustix::pipe::fcntl_setpipe_size(pipe, bytes).map(drop)
+}
+
 /// `pread`.
 pub(crate) fn read_at(file: impl AsFd, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
     pass(Step::Read)?;
